@@ -11,11 +11,9 @@ import sys
 from typing import NoReturn
 
 import numpy as np
-import pytest
 import scipy.sparse
 
 import angsync as ang
-from angsync.pipeline import one_call
 from angsync.solvers.tangent import TangentHessian
 
 # --- vectors and matrices ------------------------------------------------------------------------------------
@@ -214,26 +212,6 @@ def interrupt(*_, **__) -> NoReturn:
 
 
 # --- ways through the pipeline --------------------------------------------------------------------------------
-
-
-def solved_by_call(monkeypatch):
-    """What one compiled call found for every call of synchronize that took this way."""
-    given = []
-    inner = one_call.run
-
-    def told(*arguments):
-        given.append(inner(*arguments))
-        return given[-1]
-
-    monkeypatch.setattr(one_call, "run", told)
-    return given
-
-
-def solved_step_by_step(C, **options):
-    """The answer of the general way, which takes no compiled call for the whole problem."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("angsync.pipeline.plain.one_call_plan", lambda operator, call: None)
-        return ang.synchronize(C, **options)
 
 
 _SIGNALS = """

@@ -142,6 +142,5 @@ def test_an_unknown_kernel_is_an_attribute_error():
 def test_what_only_compiled_kernels_do_is_not_done_without_them():
     C = np.eye(500, dtype=complex)
     assert dense_reference.dense_inspect(C) is None
-    assert dense_reference.dense_whole(C, None, None) is None
     with pytest.raises(NotImplementedError, match="narrow copy"):
         dense_reference.narrow_apply(None, C[0])

@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.bounds import METHODS, ProofName, names_in_words
 from angsync.certificate.bounds.bound import Question, SpectralBound
-from angsync.certificate.bounds.choice import QUICK_PROOF_ORDERS, gap_left_open, spectral_bound, weighted_bound
-from angsync.certificate.bounds.cholesky import quick_bound
+from angsync.certificate.bounds.choice import gap_left_open, spectral_bound, weighted_bound
 from angsync.certificate.gap import Gap, bound_without_weights
 from angsync.certificate.rounding import NormOfC, Rounding, norm_estimate
 from angsync.certificate.verdict import OUT_OF_TIME, Certificate, Verdict, combine, proof_name, ratio, rescaled, trivial
@@ -46,8 +45,9 @@ if TYPE_CHECKING:
 
 # Times the norm of C z / sqrt n: what the norm of a C that is known by its products is taken for until it is proved.
 # The proof by Lanczos gives 2 at low noise (s and the end of S count in full), and 3 at 0.3 sqrt n.
-FIRST_NORM = 4.0
-ENOUGH = 0.75  # of the tolerance: a gap with something to spare
+_FIRST_NORM = 4.0
+_SECOND_RUN = 0.1  # share of the probability of a failure that is left for a run with a larger norm
+_ENOUGH = 0.75  # of the tolerance: a gap with something to spare
 _LARGE_TREE_NODES = 20_000  # from which a factorization, for lambda_2 alone, would take longer than the solve
 
 Search = Literal["none", "short", "whole"]
@@ -123,14 +123,12 @@ def certify_component(
     clock: Clock,
     rng: np.random.Generator,
     turned_product: NDArray | None = None,
-    allowance: float = 1.0,
     search: Search = "whole",
     tighten: bool = True,
 ) -> Certificate:
     """The certificate of one connected component (or of an operator whose components are not known).
 
     ``turned_product`` is C z, where it is known from a point that differs from z by one phase and by rounding.
-    ``allowance``: what a proof that was tried before leaves of the probability of a failure.
     ``search``: how far to look for a better point where nothing is proved. ``tighten``: where that finds none, say at
     least how much better another point could be.
     """
@@ -142,23 +140,24 @@ def certify_component(
     def at(norm_of_C: NormOfC) -> _Point:
         return _Point.at(operator, z, Cz, tolerance, norm_of_C, turned=turned_product is not None)
 
-    norm_of_C = NormOfC(FIRST_NORM * norm(Cz) / math.sqrt(operator.n))
+    norm_of_C = NormOfC(_FIRST_NORM * norm(Cz) / math.sqrt(operator.n))
     point = at(norm_of_C)
     if clock.expired or (method == "auto" and _is_proved_by_misfit(operator, point)):
         bound = SpectralBound(-math.inf, 1.0, OUT_OF_TIME, z, 0.0)
     else:
-        bound = _bound(operator, z, point, rng, clock, method, allowance)
         only_products = operator.abs_row_sums() is None and operator.augmented() is None
+        first = 1 - _SECOND_RUN if only_products else 1.0
+        bound = _bound(operator, z, point, rng, clock, method, first)
         if only_products and bound.method != OUT_OF_TIME:
             proved = _norm_from(point, bound)
             found = norm_estimate(operator, rng) if math.isinf(proved) else NormOfC(proved, proved)
             point = at(found)
             if found.allowed > norm_of_C.allowed:  # the run allowed too little for rounding: a new one
-                bound = _bound(operator, z, point, rng, clock, method, allowance)
+                bound = _bound(operator, z, point, rng, clock, method, _SECOND_RUN)
     suspect, certified = bound, point.is_certified_by(bound)
     light = point.light_nodes(operator, bound) if certified else ()
     if light and method == "auto" and not clock.expired:
-        suspect = _bound(operator, z, point, rng, clock, "weighted", allowance)
+        suspect = _bound(operator, z, point, rng, clock, "weighted")
         if point.is_certified_by(suspect) and point.gap_of.proves_uniqueness(suspect):
             bound, light = suspect, ()
     witness = None
@@ -190,7 +189,7 @@ def _bound(
     rng: np.random.Generator,
     clock: Clock,
     method: ProofName | Literal["weighted"],
-    allowance: float,
+    allowance: float = 1.0,
 ) -> SpectralBound:
     """The spectrum of S at the point; no bound at all where there was no time for it."""
     error, rows = point.rounding.eigenvalue, point.rounding.rows
@@ -212,15 +211,6 @@ def _norm_from(point: _Point, bound: SpectralBound) -> float:
     """
     ends = max(abs(bound.value), abs(bound.largest))
     return float(np.abs(point.s).max()) + ends + norm(point.b) / math.sqrt(point.b.size)
-
-
-def certify_quickly(operator: Operator, z: NDArray, Cz: NDArray, tolerance: float) -> Certificate | None:
-    """The certificate from one Cholesky factorization and the product Cz; None where they do not prove the point."""
-    if operator.n not in QUICK_PROOF_ORDERS or not operator.is_dense_matrix:
-        return None
-    point = _Point.at(operator, z, Cz, tolerance, None)
-    bound = quick_bound(operator, z, point.s, point.b)
-    return point.certificate(bound, None) if bound is not None and point.is_proved_by(bound) else None
 
 
 def _is_proved_by_misfit(operator: Operator, point: _Point) -> bool:
@@ -294,11 +284,11 @@ class _Point:
     def is_proved_by(self, bound: SpectralBound) -> bool:
         """Whether the bound is enough, with something to spare."""
         gap, scale, _ = self._judged(bound)
-        return (bound.value > 0 or bound.gap < math.inf) and gap <= ENOUGH * self.tolerance * scale
+        return (bound.value > 0 or bound.gap < math.inf) and gap <= _ENOUGH * self.tolerance * scale
 
     def least_value(self) -> float:
         """The least value of S on the complement of z that is enough in this sense."""
-        return self.gap_of.least_value(ENOUGH * self.tolerance * self.scale)
+        return self.gap_of.least_value(_ENOUGH * self.tolerance * self.scale)
 
     def is_certified_by(self, bound: SpectralBound) -> bool:
         """Whether the gap is below the tolerance."""

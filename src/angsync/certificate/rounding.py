@@ -17,8 +17,7 @@ from angsync.problem.residual import norm
 
 # Units of rounding, relative to the row sum, in which a turned product may differ from that of the turned point: five
 # for the phases before and after (two products and a division each), five for the phase itself (a mean of such
-# products), three for the product with it; twice that, to be safe. (Where C is known by its products, the other half
-# is for a product that is made of two: SPARE_UNITS in kernels/dense/whole.c.)
+# products), three for the product with it; twice that, to be safe.
 _TURNING = 26
 
 

@@ -66,8 +66,6 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
         ),
     ),
     ("dense.rotated_compiled", "dense.rotated_reference", ("rotated",)),
-    ("dense.whole_compiled", "dense.reference", ("dense_whole",)),
-    ("dense.anderson", "dense.anderson", ("DenseModel",)),
     (
         "lanczos.compiled",
         "lanczos.reference",
@@ -75,7 +73,6 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
             "Goal",
             "ShiftedMatrix",
             "begin_lanczos",
-            "look_at_point",
             "proved_by_lanczos",
             "smallest_ritz_value",
             "smallest_ritz_vector",
@@ -97,10 +94,11 @@ def __getattr__(name: str) -> Any:
 
 
 def solve_batch(
-    stack: "NDArray", start: "NDArray", z: "NDArray", numbers: "BatchNumbers", found: "NDArray", options: "BatchOptions"
-) -> int:
+    stack: "NDArray", start: "NDArray", z: "NDArray", numbers: "BatchNumbers", found: "NDArray",
+    options: "BatchOptions", history: "NDArray | None" = None,
+) -> int:  # fmt: skip
     """Solve many small problems; :func:`angsync.kernels.batch.reference.solve` says what is computed."""
-    suspects: int = batch_kernels().solve(stack, start, z, numbers, found, options)
+    suspects: int = batch_kernels().solve(stack, start, z, numbers, found, options, history)
     return suspects
 
 

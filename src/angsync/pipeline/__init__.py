@@ -1,1 +1,1 @@
-"""One problem from data to result: what kind it is, its components, one call, outliers, anchors."""
+"""One problem from data to result: what kind it is, its components, outliers, anchors."""

@@ -18,8 +18,9 @@ from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.tried_starts import Starts
+from angsync.problem.components import normalized
 from angsync.problem.intake import Intake
-from angsync.problem.operators import Operator, ScaledOperator, normalizing_exponent
+from angsync.problem.operators import Operator, ScaledOperator
 from angsync.problem.residual import rounding_floor, shown_residual
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
 
@@ -110,18 +111,25 @@ class Point(NamedTuple):
     residual: float
 
 
-def point_at(operator: Operator, z: NDArray, known: NDArray | None = None) -> Point:
+def point_at(operator: Operator, z: NDArray, known: tuple[ScaledOperator, NDArray] | None = None) -> Point:
     """C z, f(z) and the residual at the point returned, in double precision whatever the problem's precision.
 
-    ``known`` is C z where it is known already, scaled as the solver scales C.
+    ``known``: C as it was solved, and its product with z.
     """
     wide = z.astype(np.complex128)
     wide /= np.abs(wide)
-    scaled = ScaledOperator(operator, normalizing_exponent(operator))
-    product = scaled.apply(wide) if known is None else known
-    objective, residual = shown_residual(wide, product, rounding_floor(scaled, wide.dtype))
-    restored = ScaledOperator(operator, -scaled.exponent).scaled(product)
-    return Point(z, restored, math.ldexp(objective, scaled.exponent), residual)
+    if known is None:
+        part = normalized(operator)
+        product = part.apply(wide)
+    else:
+        part, product = known
+    objective, residual = shown_residual(wide, product, rounding_floor(part, wide.dtype))
+    units = Units.of(operator, part)
+    product = ScaledOperator(operator, -part.exponent).scaled(product)
+    if part.base is not operator:  # the diagonal would have drowned the rest
+        product += operator.diagonal() * wide
+        _, residual = shown_residual(wide, product, rounding_floor(operator, wide.dtype))
+    return Point(z, product, float(units.restored(np.array(objective))), residual)
 
 
 def joined_runs(runs: Sequence[Run], n: int) -> Run:

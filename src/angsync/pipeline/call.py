@@ -162,6 +162,8 @@ class Call:
 
     def about(self, n: int, labels: tuple[Hashable, ...] | None) -> Call:
         """The call for a problem of n nodes with these labels: the start in their order, the callback told of them."""
+        if self.start_labels is None and self.callback is None:
+            return self
         call = self
         if call.start_labels is not None and labels is not None and call.start_labels != labels:
             if set(call.start_labels) != set(labels):

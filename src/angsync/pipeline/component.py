@@ -59,27 +59,18 @@ class Start:
     words: str
 
 
-def solve_component(task: Task, first: Attempt | None = None) -> Solved:
-    """Start, iterate, certify; with ``solver="auto"`` leave points that the certificate refutes.
-
-    ``first``: an attempt that has been made and certified already; only the ways on from it are taken.
-    """
+def solve_component(task: Task) -> Solved:
+    """Start, iterate, certify; with ``solver="auto"`` leave points that the certificate refutes."""
     try:
-        return _solved(task, _attempt(task, first))
+        return _solved(task, _attempt(task))
     except KeyboardInterrupt:
-        return _solved(task, _cut_short(task, first, Status.INTERRUPTED))
+        return _solved(task, _cut_short(task, Status.INTERRUPTED))
     except OutOfTime:
-        return _solved(task, _cut_short(task, first, Status.TIME_LIMIT))
+        return _solved(task, _cut_short(task, Status.TIME_LIMIT))
 
 
-def _attempt(task: Task, first: Attempt | None) -> Attempt:
+def _attempt(task: Task) -> Attempt:
     plan = plan_for(task.operator.base) if task.call.solver is None else None
-    if first is not None:
-        assert plan is not None
-        if first.outcome.gave_up:  # the callback saw these iterates: it goes on from the last one
-            outcome = task.continued(plan.successor or plan.solver, first.outcome.z, first.outcome)
-            first = replace(first, outcome=outcome, certificate=task.certify(outcome))
-        return _with_ways_on(task, plan, first)
     with until(Earlier(task.clock, _seconds_to_end(task))):
         start = _starting_point(task, plan)
     if plan is not None:
@@ -98,10 +89,10 @@ def _seconds_to_end(task: Task) -> float:
     return _PRODUCTS_TO_END * (task.clock.seconds - begin)
 
 
-def _cut_short(task: Task, first: Attempt | None, status: Status) -> Attempt:
+def _cut_short(task: Task, status: Status) -> Attempt:
     """What there is where Ctrl-C or the time limit came outside every loop: the best point so far, or one at once."""
     why = "interrupted" if status is Status.INTERRUPTED else "stopped at the time limit"
-    best = task.best if first is None else max((first.outcome, *task.reached), key=lambda outcome: outcome.objective)
+    best = task.best
     if best is None:
         z = task.start.astype(task.operator.dtype) if isinstance(task.start, np.ndarray) else at_once(task.operator)
         words = "the start given" if isinstance(task.start, np.ndarray) else in_words(task.operator)
@@ -212,6 +203,8 @@ def _many_reversed(n: int) -> float:
 
 def _best_start(task: Task, names: tuple[str, ...]) -> tuple[NDArray, str]:
     """The start with the largest objective, and its name; the search ends at a start that is good enough."""
+    if len(names) == 1:
+        return STARTS[names[0]].make_quickly(task.operator, task.rng), names[0]
     sums = task.operator.abs_row_sums()
     plenty = math.inf if sums is None else _GOOD_START * float(sums.sum())
     best: tuple[float, NDArray, str] | None = None
@@ -222,7 +215,7 @@ def _best_start(task: Task, names: tuple[str, ...]) -> tuple[NDArray, str]:
             if best is not None:
                 task.reached[:] = [_outcome_at(task, best[1])]
             raise
-        objective = task.objective(z) if len(names) > 1 else 0.0
+        objective = task.objective(z)
         if best is None or objective > best[0]:
             best = (objective, z, name)
         # a vortex hardly shows in f, but in measurements that are reversed

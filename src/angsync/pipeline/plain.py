@@ -1,56 +1,235 @@
-"""One least-squares problem: in one compiled call where that is possible, otherwise component by component."""
+"""Solve one least-squares problem, each connected component alone, and put the answers together."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from angsync.pipeline import one_call
-from angsync.pipeline.assembly import Point, Run, result_of
+from angsync.certificate import GAP_TOLERANCE
+from angsync.certificate.certify import certify_component
+from angsync.certificate.verdict import Certificate, rescaled
+from angsync.errors import DisconnectedWarning, warn_user
+from angsync.pipeline.assembly import (
+    Run,
+    Units,
+    component_gauge,
+    joined_runs,
+    one_certificate,
+    point_at,
+    result_of,
+)
 from angsync.pipeline.call import Call
-from angsync.pipeline.regime import one_call_plan
+from angsync.pipeline.component import Solved, solve_component
+from angsync.pipeline.gauge import in_gauge, reference_nodes
 from angsync.pipeline.result import SyncResult
+from angsync.pipeline.small import is_for_stacks, solve_small
+from angsync.pipeline.task import Task, has_reusable_product, product_turned_to
+from angsync.pipeline.tried_starts import all_starts, same_objective
+from angsync.problem import pieces
+from angsync.problem.anchoring import GROUND, loose_in_words
+from angsync.problem.components import component_indices, normalized
 from angsync.problem.intake import Intake, taken_in
-from angsync.problem.operators import Operator
-from angsync.problem.residual import rounding_floor, shown_residual
-from angsync.solvers.stopping import Clock
+from angsync.problem.measurements import Measurements
+from angsync.problem.operators import CountingOperator, Operator, ScaledOperator
+from angsync.problem.ordering import better_order
+from angsync.problem.residual import objective_and_residual, rounding_floor
+from angsync.solvers import GPM
+from angsync.solvers.loop import Outcome
+from angsync.solvers.starts.at_once import at_once
+from angsync.solvers.starts.entries import needed_matrix
+from angsync.solvers.starts.tree import breadth_first_forest
+from angsync.solvers.stopping import Clock, History, Status
 
 
 def solve(data: Any, call: Call) -> SyncResult:
     """The least-squares phases, with no anchors and no robust weights."""
     clock = Clock(call.stopping.max_seconds)
     intake = taken_in(data, call.hermitian)
-    return _solved(intake, call.about(intake.operator.n, intake.labels), clock)
+    call = call.about(intake.operator.n, intake.labels)
+    operator = intake.operator
+    components = operator.component_labels()
+    if components is None:
+        components = np.zeros(operator.n, dtype=np.int64)
+    call.start_for(operator.n)  # a wrong start or gauge is found before the work, not after
+    references = reference_nodes(components, "first" if call.gauge == "mean" else call.gauge, intake.labels)
+    if call.gauge is GROUND and intake.labels is not None:
+        note = loose_in_words(components, intake.labels)
+    else:
+        edges = intake.source
+        # a node 0 with edges that cancel is isolated, too, but then the numbers do begin at 0
+        later = isinstance(edges, Measurements) and len(edges) > 0 and min(edges.i.min(), edges.j.min()) > 0
+        note = pieces.in_words(components, intake.labels, numbers_given=later)
+    if note:
+        warn_user(note, DisconnectedWarning)
+    answers = _Answers(operator, call, clock, components)
+    answers.solve_small_ones()
+    left = answers.left()
+    reached = 0
+    try:
+        for index, given in zip(left, _parts(operator, left), strict=True):
+            if reached > 0 and clock.expired:
+                answers.stopped = Status.TIME_LIMIT
+            if answers.stopped is not None:
+                break
+            answers.solve_one(index, given, references)
+            reached += 1
+    except KeyboardInterrupt:  # between two solves
+        answers.stopped = Status.INTERRUPTED
+    if reached < len(left):
+        answers.without_a_solve(np.sort(np.concatenate(left[reached:])))
+        note = f"Some components were not reached; their phases are those of a spanning tree. {note}"
+    try:
+        return answers.result(intake, note)
+    except KeyboardInterrupt:
+        answers.interrupt()
+        return answers.result(intake, note)
 
 
-def _solved(intake: Intake, call: Call, clock: Clock) -> SyncResult:
-    given = intake.operator
-    bare = given.without_dominant_diagonal() if given.is_inspected else given
-    # a callback is told the objective of C as it was given
-    plan = None if bare is not given and call.callback is not None else one_call_plan(bare, call)
-    found = None if plan is None else one_call.run(bare, plan, call, clock)
-    if found is None or not found.is_final:
-        with clock.paused():  # starts, other solvers and the ways on from a point, loaded by the first who needs them
-            from angsync.pipeline.by_components import solve_by_components
-
-        return solve_by_components(intake, call, clock, found)
-    known, history = found.solve, found.history
-    point = Point(known.z, known.product, known.objective, known.residual)
-    if bare is not given:
-        point = _with_diagonal(given, point)
-        history = replace(history, objective=history.objective + float(given.diagonal().sum()))
-    way = Run(found.status, len(known.trace) - 1, known.products, history, found.method)
-    return result_of(intake, call, clock, point, np.zeros(len(known.z), dtype=np.int64), way, found.certificate)
+def _parts(operator: Operator, indices: list[NDArray[np.int64]]) -> Iterator[Operator]:
+    if len(indices) == 1 and indices[0].size == operator.n:
+        return iter((operator,))
+    return iter(operator.parts(indices))
 
 
-def _with_diagonal(given: Operator, point: Point) -> Point:
-    """The point of a problem whose diagonal was left out, as one of the problem that was given."""
-    diagonal, z = given.diagonal(), point.z
-    if z.dtype != np.complex128:  # unit modulus in double precision, as everywhere
-        z = z.astype(np.complex128)
-        z /= np.abs(z)
-    product = point.product + diagonal * z
-    _, residual = shown_residual(z, product, rounding_floor(given, z.dtype))
-    return Point(point.z, product, point.objective + float(diagonal.sum()), residual)
+class _Answers:
+    """The answers for the components of one problem, as they come in."""
+
+    def __init__(self, operator: Operator, call: Call, clock: Clock, components: NDArray[np.int64]) -> None:
+        self.operator, self.call, self.clock, self.components = operator, call, clock, components
+        self.z: NDArray = np.ones(operator.n, dtype=operator.dtype)
+        self.indices: list[NDArray[np.int64]] = []
+        self.runs: list[Run] = []
+        self.tried: list[tuple[float, NDArray | None]] = []
+        self.certificates: list[Certificate] = []
+        self.stopped: Status | None = None
+        """Why no further component is solved."""
+        self._done = np.zeros(operator.n, dtype=bool)
+        self._last: tuple[ScaledOperator, Outcome] | None = None
+        """Of a connected dense problem, whose last product need not be computed again."""
+
+    def solve_small_ones(self) -> None:
+        """Small components, those of equal order together."""
+        sizes = np.bincount(self.components)
+        if not is_for_stacks(self.operator, self.call, sizes):
+            return
+        try:
+            found = solve_small(self.operator, self.call, self.components, sizes, self.clock)
+        except KeyboardInterrupt:
+            self.stopped = Status.INTERRUPTED
+            return
+        if found is None:
+            return
+        self.z, self._done = found.z, found.solved
+        self.stopped = found.stopped
+        self.indices.append(np.flatnonzero(self._done))
+        self.runs.append(found.run)
+        self.tried.append((float(found.run.history.objective[-1]), None))
+        self.certificates.append(found.certificate)
+
+    def left(self) -> list[NDArray[np.int64]]:
+        """The nodes of each component that is still to be solved."""
+        if not self._done.any():
+            return [index for index in component_indices(self.components) if index.size > 1]
+        nodes = np.flatnonzero(~self._done)
+        return [nodes[index] for index in component_indices(self.components[nodes]) if index.size > 1]
+
+    def solve_one(self, index: NDArray[np.int64], given: Operator, references: NDArray[np.int64]) -> None:
+        """One component, whose operator is ``given``, the long way."""
+        call = self.call
+        order = better_order(given)
+        if order is not None:
+            index = index[order]
+            given = given.restrict(order)
+        part = normalized(given)
+        # GPM with a finite alpha depends on the scale of C; asked for by name, it gets C as it is.
+        literal = isinstance(call.solver, GPM)
+        units = Units() if literal else Units.of(given, part)
+        number = int(self.components[index[0]])
+        start = call.start_for(self.operator.n)
+        task = Task(
+            operator=CountingOperator(given if literal else part),
+            certified=part,
+            call=call,
+            start=_start_of(start, index),
+            callback=units.restored_for(call.callback, index),
+            clock=self.clock,
+            into_gauge=component_gauge(index, call.gauge if call.gauge == "mean" else int(references[number])),
+            number=number,
+        )
+        solved = solve_component(task)
+        self.z[index] = solved.outcome.z
+        if given is self.operator and not literal and has_reusable_product(part, solved.outcome):
+            self._last = part, solved.outcome
+        self.indices.append(index)
+        self.runs.append(_run_of(solved, units))
+        starts = None if solved.starts is None else units.restored(np.array(solved.starts))
+        self.tried.append((float(units.restored(np.array(solved.outcome.objective))), starts))
+        if solved.certificate is not None:
+            self.certificates.append(rescaled(solved.certificate, part.exponent))
+        if solved.outcome.status in (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK):
+            self.stopped = solved.outcome.status
+
+    def without_a_solve(self, index: NDArray[np.int64]) -> None:
+        """All components that were not reached: phases along a tree of each, and what their misfit proves."""
+        assert self.stopped is not None
+        part = normalized(self.operator.restrict(index))
+        roots = np.unique(self.components[index], return_index=True)[1]
+        z = at_once(part) if part.sparse() is None else breadth_first_forest(needed_matrix(part, "a tree"), roots)
+        self.z[index] = z
+        product = part.apply(z)
+        objective, residual = objective_and_residual(z, product, rounding_floor(part))
+        units = Units(part.exponent)
+        objective = float(units.restored(np.array(objective)))
+        history = History(np.array([objective]), np.array([residual]), np.zeros(1))
+        self.indices.append(index)
+        self.runs.append(Run(self.stopped, 0, 1, history, "a breadth-first tree for what was not reached"))
+        self.tried.append((objective, None))
+        if self.call.certify and self.stopped is Status.TIME_LIMIT:
+            proof = certify_component(
+                part, z, tolerance=GAP_TOLERANCE, method="auto", clock=self.clock, rng=self.call.seed.generator
+            )
+            self.certificates.append(rescaled(proof, part.exponent))
+
+    def interrupt(self) -> None:
+        """Ctrl-C came after the last solve: nothing is lost but the claim that all went to its end."""
+        self.runs = [run._replace(status=Status.INTERRUPTED) for run in self.runs]
+
+    def result(self, intake: Intake, note: str) -> SyncResult:
+        """All answers as one."""
+        call = self.call
+        z = in_gauge(self.z, self.components, call.gauge, intake.labels)
+        known = None
+        if self._last is not None:
+            part, outcome = self._last
+            known = part, product_turned_to(outcome, z)
+        point = point_at(self.operator, z, known)
+        certificate = one_certificate(self.certificates, self.indices, z) if call.certify else None
+        return result_of(
+            intake,
+            call,
+            self.clock,
+            point,
+            self.components,
+            joined_runs(self.runs, self.operator.n),
+            certificate,
+            starts=all_starts(self.tried, same_objective(self.operator.dtype)),
+            note=note,
+        )
+
+
+def _start_of(start: str | NDArray, index: NDArray[np.int64]) -> str | NDArray:
+    """Return the start of one component; the usual one if an earlier call had not reached it."""
+    if isinstance(start, str):
+        return start
+    return "auto" if np.isnan(start[index]).any() else start[index]
+
+
+def _run_of(solved: Solved, units: Units) -> Run:
+    """What happened to one component, in the units of the C given."""
+    outcome = solved.outcome
+    history = replace(outcome.history, objective=units.restored(outcome.history.objective))
+    return Run(outcome.status, outcome.iterations, solved.matvecs, history, solved.method)

@@ -1,8 +1,7 @@
 """What kind of problem it is, and what ``solver="auto"`` does about it: every such question is answered here.
 
-:func:`plan_for` says which start and which solver, with the sentence that explains the choice. :func:`one_call_plan`
-says whether one compiled call can carry that plan out. Which proof is tried first is in
-:mod:`angsync.certificate.bounds.choice`.
+:func:`plan_for` says which start and which solver, with the sentence that explains the choice. Which proof is tried
+first is in :mod:`angsync.certificate.bounds.choice`.
 """
 
 from __future__ import annotations
@@ -12,12 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 from angsync.problem.density import has_many_pairs
 from angsync.problem.operators import Operator
-from angsync.problem.residual import norm
 from angsync.solvers import GPM, AcceleratedGPM, Newton
 from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import is_even
@@ -43,10 +40,6 @@ _LIFT_UP_TO_NODES = 30_000  # of a mesh up to which the lift to rank two takes a
 _HARDLY_ANY_REVERSED = 0.03  # share of reversed measurements: a grid at 0.9 rad has 0.01, at 1.2 rad 0.03
 _PATIENCE_STEPS = 30  # further GPM steps that are thought worth waiting for
 _WINDOW_STEPS = 6  # over which the rate of GPM is measured
-_ONE_CALL_UP_TO_NODES = 5000  # above, a call would take too long for Ctrl-C, and the products are all that counts
-ONE_CALL_MOST_STEPS = 400  # steps that one call may take; where max_iterations is less, the general loop counts them
-_SQUARES = (1e-120, 1e120)  # sizes of products whose squares, summed up, neither over- nor underflow
-_ACCELERATED = AcceleratedGPM()  # the solver that one compiled call can take the place of
 
 
 @dataclass(frozen=True)
@@ -66,7 +59,10 @@ def plan_for(operator: Operator) -> Plan:
     n = operator.n
     full = operator.is_dense_matrix or operator.is_on_device or operator.is_streamed
     if full and n > _SMALL_NODES:
-        return Plan(("eigenvector" if operator.is_on_device else LEADING,), _ACCELERATED, None, dense_reason(n))
+        return Plan(("eigenvector" if operator.is_on_device else LEADING,), AcceleratedGPM(), None, dense_reason(n))
+    sums = operator.abs_row_sums()
+    if operator.is_known_by_products and n > _SMALL_NODES and (sums is None or is_even(sums)):
+        return Plan((LEADING,), AcceleratedGPM(), None, products_reason(n))
     if operator.augmented() is not None:
         reason = f"C is the Schur complement of a sparse matrix (n = {n}), whose factorization serves"
         return Plan(("eigenvector",), Newton(), None, reason)
@@ -75,7 +71,6 @@ def plan_for(operator: Operator) -> Plan:
         return Plan(("spanning_tree",), Newton(), None, "the graph is a tree, on which every measurement can be met")
     if sparse is None or has_many_pairs(sparse.operator.edge_count, n) or n <= _SMALL_NODES:
         reason = dense_reason(n) if full or sparse is not None else products_reason(n)
-        sums = operator.abs_row_sums()
         if sums is not None and not is_even(sums) and not operator.is_on_device:
             # the leading eigenvector sees the heaviest rows alone, and no power method gets to the others
             return Plan(("spanning_tree",), Newton(), None, "the weights of the nodes differ by orders of magnitude")
@@ -156,53 +151,6 @@ def _is_large_noisy_mesh(operator: Operator, z: NDArray) -> bool:
     if operator.n <= _LIFT_UP_TO_NODES or operator.sparse() is None or kind_for(operator) == "jacobi":
         return False
     return 0 < reversed_share(operator, z) < _HARDLY_ANY_REVERSED
-
-
-def one_call_plan(operator: Operator, call: Call) -> Plan | None:
-    """The plan where one compiled call carries it out, from start to gauge; None where it does not.
-
-    The compiled call knows one start, beside phases that are given, and one solver, and takes ordinary matrices, or C
-    that is known by its products.
-    """
-    if (
-        call.solver is not None
-        or (isinstance(call.start, str) and call.start != "auto")
-        or call.stopping.max_iterations < ONE_CALL_MOST_STEPS
-        or not call.stopping.tolerance_for(operator.dtype) > 0
-    ):
-        return None
-    if operator.is_known_by_products:
-        reason = dense_reason(operator.n) if operator.is_streamed else products_reason(operator.n)
-        return Plan((LEADING,), _ACCELERATED, None, reason) if _is_plain(operator) else None
-    if not _is_ordinary(operator):
-        return None
-    plan = plan_for(operator)
-    return plan if plan.solver is _ACCELERATED and plan.starts == (LEADING,) else None
-
-
-def _is_ordinary(operator: Operator) -> bool:
-    """A dense matrix that was found good in one pass, whose first row is full.
-
-    The diagonal does not drown the rest, and rows are not so uneven that the light ones have to be looked at.
-    """
-    if not operator.is_inspected or operator.n > _ONE_CALL_UP_TO_NODES:
-        return False
-    row, sums = operator.entries()[0], operator.abs_row_sums()
-    assert sums is not None  # a matrix that was inspected has row sums
-    return bool(np.count_nonzero(row[1:]) == row.size - 1 and is_even(sums) and not operator.has_dominant_diagonal())
-
-
-def _is_plain(operator: Operator) -> bool:
-    """C that is known by its products: as far as it is known, in double precision, connected and even."""
-    if (operator.dtype != np.complex128 and not operator.is_streamed) or operator.n <= _SMALL_NODES:
-        return False
-    size = norm(operator.probes().images[0])
-    sums, labels = operator.abs_row_sums(), operator.component_labels()
-    return bool(
-        _SQUARES[0] < size < _SQUARES[1]
-        and (sums is None or (is_even(sums) and not operator.has_dominant_diagonal()))
-        and (labels is None or not labels.any())
-    )
 
 
 def is_slow(tolerance: float) -> Callable[[list[float], list[float]], bool]:

@@ -20,7 +20,6 @@ from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.stopping import Callback, Clock, Status, Stopping
 
-_REUSE_FROM_NODES = 400  # order of a dense C from which a product that is known is turned, and not computed again
 FINISHED = (Status.CONVERGED, Status.STALLED)  # the solver ended by itself: nobody and no limit stopped it
 
 
@@ -54,7 +53,6 @@ class Task:
     start: str | NDArray
     callback: Callback | None
     clock: Clock
-    rng: np.random.Generator
     into_gauge: Callable[[NDArray], NDArray] = lambda z: z
     """Brings the phases of the component into the gauge and precision in which they are returned. The
     certificate is about the phases in that gauge: in single precision, turning moves every phase by 6e-8, and a gap
@@ -63,6 +61,11 @@ class Task:
     """Which component it is, for the callback."""
     reached: list[Outcome] = field(default_factory=list)
     """The best outcome of all runs so far, alone in the list: what an interruption between two runs leaves."""
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Where the random numbers of the call come from."""
+        return self.call.seed.generator
 
     @property
     def best(self) -> Outcome | None:
@@ -156,6 +159,7 @@ def product_turned_to(outcome: Outcome, z: NDArray) -> NDArray:
 
 
 def has_reusable_product(operator: Operator, outcome: Outcome) -> bool:
-    """Whether the product of the outcome is worth turning: C is a large dense matrix in double precision."""
-    large = operator.is_dense_matrix and operator.dtype == np.complex128 and operator.n >= _REUSE_FROM_NODES
-    return large and not math.isnan(outcome.objective)  # NaN: interrupted inside the first product
+    """Whether the product of the outcome may be turned with its phases: of a dense C, or products, in doubles."""
+    dense = operator.is_dense_matrix or operator.is_known_by_products
+    known = not math.isnan(outcome.objective)  # NaN: interrupted inside the first product
+    return dense and operator.dtype == np.complex128 and known

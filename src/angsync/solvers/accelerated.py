@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from angsync.errors import InputError, names_init_keywords
 from angsync.kernels.dense.anderson import Ending, InnerSolve
 from angsync.problem.operators import HermitianOperator, InnerModel, Operator, adapted
-from angsync.problem.residual import along_and_across
+from angsync.problem.residual import along_and_across, norm
 from angsync.solvers.base import Measures, SolverBase, StateBase
 from angsync.solvers.memory import NARROW_COPY, MemoryBudget
 from angsync.solvers.newton import Newton, NewtonState
@@ -38,6 +39,18 @@ class AcceleratedState(StateBase):
     exhausted: bool = False
     intermediate: tuple[Measures, ...] = ()
     last_step_length: float = 0.0
+    ended_by: BaseException | None = None
+
+    @cached_property
+    def sizes(self) -> tuple[float, float, float]:
+        """Objective, norm of b (half of the gradient), norm of the product."""
+        s, b = along_and_across(self.z, self.Cz)
+        return float(s.sum()), norm(b), norm(self.Cz)
+
+    def measured(self, floor: float) -> tuple[float, float]:
+        """Objective and residual. A gradient below ``floor`` is rounding and counts as zero."""
+        objective, gradient, size = self.sizes
+        return objective, (gradient / size if gradient > floor and size > 0 else 0.0)
 
     @property
     def on_copy(self) -> bool:
@@ -106,61 +119,66 @@ class AcceleratedGPM(SolverBase):
         return replace(self, most_steps=most_steps, tolerance=tolerance)
 
     def init(self, operator: HermitianOperator, z: NDArray) -> AcceleratedState:
-        """The start with its product. With a narrow copy: the point at which the first inner solve ends.
-
-        Where no step is allowed (``most_steps`` is 0), it is the start in any case.
-        """
+        """The point at which the first inner solve ends; the start itself if somebody watches every step."""
         operator = adapted(operator)
         inner = operator.inner_model()
-        if not _is_copy(inner) or self.most_steps == 0:
+        inner.model.forget()
+        if self.most_steps == 0 or (self.most_steps == 1 and not _is_copy(inner)):
             return AcceleratedState(z, operator.apply(z), inner)
         found = self._solve(operator, inner, z, None, _deepest(operator, DEEP * self.tolerance))
-        point = _unit_phases(operator, found.z)
-        state = AcceleratedState(point, operator.apply(point), inner)
-        return self._judged(operator, state, found, 1.0)
+        if _is_copy(inner):
+            point = _unit_phases(operator, found.z)
+            state = AcceleratedState(point, operator.apply(point), inner)
+            return self._judged(operator, state, found, 1.0)
+        assert found.first is not None  # the product of the start was not known
+        objective, residual = found.first
+        first = (math.ldexp(objective, -inner.exponent), residual, 0.0)
+        state = _ended_on_C(operator, inner, found, (first,))
+        return self._judged(operator, state, found, found.residual / residual if residual > 0 else 0.0)
 
     def step(self, operator: HermitianOperator, state: AcceleratedState) -> AcceleratedState:
-        """One inner solve on the model around the point, and one product with C; or a step of Newton's method."""
+        """One inner solve from the point, and one product with C; or a step of Newton's method."""
         operator = adapted(operator)
         if state.newton is not None:
             return _after(state, Newton(self.max_inner).step(operator, state.newton))
         if not state.on_copy and self.most_steps == 0:
             return state
-        before, gradient, size = _objective_and_norms(state)
+        before, gradient, size = state.sizes
         residual = gradient / size if size > 0 else 0.0
         aim = _deepest(operator, max(DEEP * self.tolerance, residual * state.inner.error / size if size > 0 else 0.0))
         if residual <= aim:
             # The residual met the tolerance, and yet the loop asks for another step: nodes of small weight do not fit
             # yet.
             aim = residual * 1e-3
-        found = self._solve(operator, state.inner, state.z, state.Cz, aim)
-        z = _unit_phases(operator, found.z)
-        new = replace(state, z=z, Cz=operator.apply(z), intermediate=())
-        after, rest, _ = _objective_and_norms(new)
+        if state.on_copy:
+            found = self._solve(operator, state.inner, state.z, state.Cz, aim)
+            z = _unit_phases(operator, found.z)
+            new = AcceleratedState(z, operator.apply(z), state.inner)
+        else:
+            found = self._solve(operator, state.inner, state.z, state.Cz, aim)
+            new = _ended_on_C(operator, state.inner, found)
+        after, rest, _ = new.sizes
         if after < before - NOISE * abs(before) or not rest < gradient:
             # go on from the state before; its intermediate iterates are in the history already
-            return self._handed_over(operator, replace(state, intermediate=()))
-        if not state.on_copy:
-            scale = math.ldexp(1.0, -state.inner.exponent)
-            earlier = found.trace[:-1].tolist()
-            intermediate = tuple((before + scale * value, left, length) for value, left, length in earlier)
-            last = float(found.trace[-1, 2]) if len(found.trace) else 0.0
-            new = replace(new, intermediate=intermediate, last_step_length=last)
+            return self._handed_over(operator, replace(state, intermediate=(), ended_by=found.error))
         return self._judged(operator, new, found, rest / gradient)
 
     def _solve(
         self, operator: Operator, inner: InnerModel, z: NDArray, product: NDArray | None, aim: float
     ) -> InnerSolve:
-        base = None if product is None else np.ldexp(1.0, inner.exponent) * product
+        copy = _is_copy(inner)
+        if product is not None and inner.exponent != 0:
+            product = math.ldexp(1.0, inner.exponent) * product
         found: InnerSolve = inner.model.accelerate(
             z,
-            base,
+            product if copy else None,
             target=aim,
-            share=SHARE if product is None else 0.0,
+            share=SHARE if product is None and copy else 0.0,
             budget=products_a_call(operator.n),
             noise=NARROW_NOISE if product is None and inner.model.error > 0 else NOISE,
             patience=MOST_REJECTIONS,
-            most=MOST_PRODUCTS if self.most_steps is None or _is_copy(inner) else self.most_steps,
+            most=MOST_PRODUCTS if self.most_steps is None or copy else self.most_steps,
+            known=None if copy else product,
         )
         if not inner.counted:
             operator.count(found.products)
@@ -168,11 +186,28 @@ class AcceleratedGPM(SolverBase):
 
     def _judged(self, operator: Operator, state: AcceleratedState, found: InnerSolve, share: float) -> AcceleratedState:
         """The state, handed over to Newton's method where the inner solve stalled or hardly moved."""
+        if found.error is not None:
+            return state
         crept = found.products >= MOST_PRODUCTS and share > _SLOW_SHARE
         return self._handed_over(operator, state) if crept or found.ending is Ending.STALLED else state
 
     def _handed_over(self, operator: Operator, state: AcceleratedState) -> AcceleratedState:
         return replace(state, newton=Newton(self.max_inner).continued(operator, state.z, state.Cz))
+
+
+def _ended_on_C(
+    operator: Operator, inner: InnerModel, found: InnerSolve, before: tuple[Measures, ...] = ()
+) -> AcceleratedState:
+    """The state after an inner solve whose products are with C itself; its iterates come after those ``before``."""
+    scale, trace = math.ldexp(1.0, -inner.exponent), found.trace.tolist()
+    iterates = tuple((scale * value, residual, length) for value, residual, length in trace)
+    z = _unit_phases(operator, found.z)
+    assert found.image is not None  # the product of the start was not known
+    # the product is that of the point before it was rounded to the precision of C
+    product = scale * found.image if operator.dtype == np.complex128 else operator.apply(z)
+    last = iterates[-1][2] if iterates else 0.0
+    passed = (*before, *iterates[:-1]) if iterates else ()
+    return AcceleratedState(z, product, inner, intermediate=passed, last_step_length=last, ended_by=found.error)
 
 
 def _is_copy(inner: InnerModel) -> bool:
@@ -183,12 +218,6 @@ def _is_copy(inner: InnerModel) -> bool:
 def products_a_call(n: int) -> int:
     """How many products an inner solve may take at most."""
     return int(min(MOST_PRODUCTS, max(8.0, _ENTRIES_A_CALL / n**2)))
-
-
-def _objective_and_norms(state: AcceleratedState) -> tuple[float, float, float]:
-    """Objective, norm of b (half of the gradient), norm of the product."""
-    s, b = along_and_across(state.z, state.Cz)
-    return float(s.sum()), float(np.linalg.norm(b)), math.hypot(float(np.linalg.norm(s)), float(np.linalg.norm(b)))
 
 
 def _unit_phases(operator: Operator, z: NDArray) -> NDArray:

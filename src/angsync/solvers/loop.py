@@ -127,11 +127,15 @@ def iterate(
     gave_up = False
     try:
         most_steps = 1 if watched else max(0, stopping.max_iterations - iteration)
-        state = solver.limited_to(most_steps, tolerance).init(operator, z)
+        state = solver.limited_to(0 if clock.expired else most_steps, tolerance).init(operator, z)
         previous = state.z
+        trail.pass_by(state.intermediate)
+        iteration += len(state.intermediate)
         while True:
             objective, residual = state.measured(floor)
             trail.add(state, previous, objective, residual)
+            if state.ended_by is not None:
+                raise state.ended_by
             if callback is not None and callback(
                 Progress(iteration, objective, residual, trail.steps[-1], clock.seconds, state.z, component)
             ):
@@ -159,8 +163,10 @@ def iterate(
     if state is None or trail.best is None:  # interrupted inside the very first product
         return Outcome(z, np.zeros_like(z), math.nan, math.nan, Status.INTERRUPTED, iteration, trail.history())
     if status is not Status.CONVERGED and not (state.exhausted and state.measured(floor)[1] <= tolerance):
-        state = trail.best[2]  # a state that only light nodes keep from convergence is the best one, whatever f says
-    objective, residual = state.measured(floor)
+        # a state that only light nodes keep from convergence is the best one, whatever f says
+        objective, residual, state = trail.best
+    else:
+        objective, residual = trail.objectives[-1], trail.residuals[-1]
     return Outcome(state.z, state.Cz, objective, residual, status, iteration, trail.history(), gave_up)
 
 

@@ -16,13 +16,12 @@ library = pytest.importorskip(
 
 
 def structs():
+
     from angsync.kernels.dense.compiled import Acceleration
-    from angsync.kernels.dense.whole_compiled import Whole
     from angsync.kernels.lanczos.compiled import Run
     from angsync.kernels.sparse.compiled import _Level
 
     yield "dense_acceleration_size", Acceleration
-    yield "dense_whole_size", Whole
     yield "lanczos_run_size", Run
     yield "level_size", _Level
 

@@ -151,8 +151,8 @@ def test_a_product_that_is_known_is_not_made_again():
             raise AssertionError("a product was made")
 
     C, z = hermitian(12), phases(12)
-    exponent = normalized(as_operator(C)).exponent
-    point = point_at(Silent(C), z, known=(C @ z) * 2.0**-exponent)
+    part = normalized(Silent(C))
+    point = point_at(part.base, z, known=(part, (C @ z) * 2.0**-part.exponent))
     assert point.objective == pytest.approx(f(C, z), rel=1e-12)
 
 

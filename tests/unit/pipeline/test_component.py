@@ -12,7 +12,7 @@ import angsync as ang
 from angsync import Status
 from angsync.kernels.time_limit import OutOfTime
 from angsync.pipeline import component
-from angsync.pipeline.call import Call
+from angsync.pipeline.call import Call, Seed
 from angsync.pipeline.regime import Plan
 from angsync.pipeline.task import Task
 from angsync.problem.operators import CountingOperator, as_operator
@@ -25,8 +25,8 @@ NO_STEPS = ang.Stopping(max_iterations=0)
 
 def solved(C, **options):
     operator = as_operator(C)
-    call = Call(**options)
-    task = Task(CountingOperator(operator), operator, call, call.start, None, Clock(), np.random.default_rng(7))
+    call = Call(seed=Seed(7), **options)
+    task = Task(CountingOperator(operator), operator, call, call.start, None, Clock())
     return component.solve_component(task)
 
 

@@ -15,7 +15,7 @@ import angsync as ang
 from angsync import Status, Stopping, Verdict
 from angsync.errors import InputError
 from angsync.pipeline import multistart
-from angsync.pipeline.call import Call
+from angsync.pipeline.call import Call, Seed
 from angsync.pipeline.multistart import best_of_starts, rank_two_start, worth_more_starts
 from angsync.pipeline.regime import is_dense
 from angsync.pipeline.task import Task
@@ -40,11 +40,10 @@ def more(counting, first, *, starts=None, witness=None, clock=None, callback=Non
     task = Task(
         operator=counting,
         certified=counting.base,
-        call=Call(stopping=Stopping() if stopping is None else stopping),
+        call=Call(stopping=Stopping() if stopping is None else stopping, seed=Seed(seed)),
         start="auto",
         callback=callback,
         clock=Clock() if clock is None else clock,
-        rng=np.random.default_rng(seed),
     )
     return best_of_starts(task, first, witness, starts=starts, eigenvector=True, solver=ang.AcceleratedGPM())
 

@@ -24,7 +24,7 @@ _FEW_STEPS = 10  # of Lanczos, where no number of steps that fits memory would p
 # Floating-point operations of a sparse factorization that is tried beside the proof itself: 15 s. A grid of a million
 # nodes has 5e10.
 _QUICK_WORK = 2.5e11
-QUICK_PROOF_ORDERS = range(48, _CHOLESKY_FIRST + 1)
+_QUICK_PROOF_ORDERS = range(48, _CHOLESKY_FIRST + 1)
 """Orders of dense problems for which :func:`~angsync.certificate.bounds.cholesky.quick_bound` is tried first."""
 
 
@@ -42,7 +42,7 @@ def _automatically(question: Question) -> SpectralBound:
     sparse = factorizable and operator.n > _DENSE_ANYWAY
     mixing = kind_for(operator) if sparse else "jacobi"
     if mixing == "jacobi" and operator.n <= _CHOLESKY_FIRST:
-        return _by_dense_factorization(question, quick_first=operator.n in QUICK_PROOF_ORDERS and not sparse)
+        return _by_dense_factorization(question, quick_first=operator.n in _QUICK_PROOF_ORDERS and not sparse)
     bound = _by_lanczos_twice(question) if mixing == "jacobi" else _by_fronts(question)
     if question.is_settled_by(bound) or bound.estimate < 0:
         return bound
@@ -116,9 +116,11 @@ def _by_dense_factorization(question: Question, *, quick_first: bool) -> Spectra
 def _by_lanczos_twice(question: Question) -> SpectralBound:
     """Lanczos with the narrow copy of a dense C where there is one, then with C itself where that proved too little.
 
-    Each run may fail with half of the usual probability, so that both together fail with the usual one.
+    Each of two runs may fail with half of the usual probability, so that both together fail with the usual one.
     """
     narrow = by_narrow_lanczos(question, failure=FAILURE / 2)
-    if narrow is not None and question.is_settled_by(narrow):
+    if narrow is None:
+        return by_lanczos(question)
+    if question.is_settled_by(narrow):
         return narrow
     return by_lanczos(question, failure=FAILURE / 2)

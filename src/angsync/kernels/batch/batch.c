@@ -59,6 +59,7 @@ typedef struct {
     const double *start; /* n complex numbers, or (count, n) */
     void *z;             /* (count, n) */
     numbers_t numbers;
+    double *history;     /* of one problem alone: (max_iterations + 1, 4), see N(record); or NULL */
 } batch_t;
 
 /* What is left between Python's and C's idea of it would be read as garbage: a test compares the two. */

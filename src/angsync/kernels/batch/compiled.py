@@ -32,13 +32,13 @@ class Options(ctypes.Structure):
 
 
 class BatchCall(ctypes.Structure):
-    """``batch_t`` in batch.c, with its ``numbers_t`` at the end."""
+    """``batch_t`` in batch.c, with its ``numbers_t`` and the history of a problem that is alone at the end."""
 
     _fields_ = (
         ("count", SIZE), ("n", ctypes.c_int32), ("threads", ctypes.c_int32),
         ("options", Options), ("askew", REAL), ("stack", ADDRESS), ("start", ADDRESS), ("z", ADDRESS),
         ("objective", ADDRESS), ("residual", ADDRESS), ("iterations", ADDRESS), ("status", ADDRESS),
-        ("components", ADDRESS), ("found", ADDRESS),
+        ("components", ADDRESS), ("found", ADDRESS), ("history", ADDRESS),
     )  # fmt: skip
 
 
@@ -82,6 +82,7 @@ def solve(
     numbers: BatchNumbers,
     found: NDArray[np.float64],
     options: BatchOptions,
+    history: NDArray[np.float64] | None = None,
 ) -> int:
     """What :func:`angsync.kernels.batch.reference.solve` does, in C; the stack is contiguous, its order 2 to 256."""
     count, n = stack.shape[:2]
@@ -89,6 +90,7 @@ def solve(
     assert found.shape == (len(FIELDS), count)
     assert 2 <= n <= MAX_ORDER
     assert numbers.suits(count)
+    assert history is None or (count, history.shape) == (1, (options.max_iterations + 1, 4))
     if start.shape != (n,):
         assert (start.shape, options.swept) == ((count, n), False)
         options = options._replace(swept=OWN_START)
@@ -96,7 +98,8 @@ def solve(
         options = options._replace(max_iterations=_MOST_ITERATIONS)
     arrays: tuple[NDArray, ...] = (stack, start, z, *numbers, found)
     shared, askew = threads_for(count * n * n), asymmetry_share(stack.dtype)
-    call = BatchCall(count, n, shared, Options(*options), askew, *(address(array) for array in arrays))
+    kept = None if history is None else address(history)
+    call = BatchCall(count, n, shared, Options(*options), askew, *(address(array) for array in arrays), kept)
     suspects: int = _SOLVERS[stack.dtype](ctypes.byref(call))
     if suspects < 0:
         raise MemoryError(f"no memory for the work of {count} problems of order {n}")

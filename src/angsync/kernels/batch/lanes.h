@@ -61,6 +61,8 @@ typedef struct {
     V *buffer;                /* 4 n: what two rows of the matrix pass through */
     const char *ahead, *ahead_end; /* the group that comes next, on its way to the cache while this one is worked on */
     V trace, gap, skew, scale, scale_later;
+    double *history;          /* of the problem in lane 0, which is alone: see N(record); or NULL */
+    int products;             /* with C so far, of that problem */
     M finite;
 } N(group);
 

@@ -57,12 +57,14 @@ def solve(
     numbers: BatchNumbers,
     found: NDArray[np.float64],
     options: BatchOptions,
+    history: NDArray[np.float64] | None = None,
 ) -> int:
     """Write the phases (count, n) of a stack (count, n, n) into ``z``, what was found into ``numbers`` and ``found``.
 
     ``start`` is (n,), the same for all problems, or (count, n).
     ``found`` is (11, count), its rows those of :data:`~angsync.kernels.batch.numbers.FIELDS`; without a proof, most of
-    them are 0. Returns how many problems may not be Hermitian.
+    them are 0. ``history``, for one problem alone: (max_iterations + 1, 4), for every iterate, the first one included,
+    objective, residual, length of the step and products with C so far. Returns how many problems may not be Hermitian.
     """
     found[:] = 0
     field = dict(zip(FIELDS, found, strict=True))
@@ -74,8 +76,13 @@ def solve(
     rows *= scale[:, None]
 
     field["rows_total"][:] = rows.sum(axis=1) * unit
-    first = _start(C, np.broadcast_to(start.astype(C.dtype), z.shape), options, finite)
-    point, reached = _iterate(C, rows, first, finite, options)
+    first, products = _start(C, np.broadcast_to(start.astype(C.dtype), z.shape), options, finite)
+    point, reached, iterates = _iterate(C, rows, first, finite, options)
+    if history is not None:
+        f, residual, step = np.transpose(iterates)
+        history[: len(iterates)] = np.transpose(
+            [f * unit + field["trace"], residual, step, products + 1 + np.arange(len(iterates))]
+        )
     numbers.objective[:] = reached["objective"] * unit + field["trace"]
     numbers.residual[:] = reached["residual"]
     numbers.iterations[:], numbers.status[:] = reached["iterations"], reached["status"]
@@ -133,17 +140,21 @@ def _square(x: NDArray) -> NDArray:
     return np.sum(x.real**2 + x.imag**2, axis=1)
 
 
-def _start(C: NDArray, start: NDArray, options: BatchOptions, finite: NDArray[np.bool_]) -> NDArray:
-    """The phases after the power steps, again with a shift where the two ends of the spectrum are alike."""
+def _start(C: NDArray, start: NDArray, options: BatchOptions, finite: NDArray[np.bool_]) -> tuple[NDArray, int]:
+    """The phases after the power steps, again with a shift where the two ends of the spectrum are alike.
+
+    Also the largest number of products that any of the problems took.
+    """
     steps = options.power_steps
     first = _sweep(C, start) if options.swept else start
-    kept, quotient, growth = _power(C, first, steps, np.zeros(len(C), dtype=C.real.dtype))
+    kept, quotient, growth, products = _power(C, first, steps, np.zeros(len(C), dtype=C.real.dtype))
     again = np.flatnonzero((quotient < 0.5 * growth) & finite)
     shift = np.zeros_like(growth)
     shift[again] = growth[again]
     if again.size:
-        kept[again] = _power(C[again], first[again], steps, growth[again])[0]
-    return _phases(kept, start)
+        kept[again], _, _, more = _power(C[again], first[again], steps, growth[again])
+        products += more
+    return _phases(kept, start), products
 
 
 def _sweep(C: NDArray, start: NDArray) -> NDArray:
@@ -157,12 +168,12 @@ def _sweep(C: NDArray, start: NDArray) -> NDArray:
     return x + C.dtype.type(_FIXED_START_SHARE) * start
 
 
-def _power(C: NDArray, first: NDArray, steps: int, shift: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    x, kept = first, first.copy()
+def _power(C: NDArray, first: NDArray, steps: int, shift: NDArray) -> tuple[NDArray, NDArray, NDArray, int]:
+    x, kept, products = first, first.copy(), 0
     quotient, growth = np.zeros_like(shift), np.zeros_like(shift)
     going = np.ones(len(C), dtype=bool)
     for k in range(steps):
-        image = _apply(C, x)
+        image, products = _apply(C, x), k + 1
         y = image + shift[:, None] * x
         size, norm = _square(x), _square(y)
         overlap = np.sum((x.conj() * image).real, axis=1)
@@ -177,7 +188,7 @@ def _power(C: NDArray, first: NDArray, steps: int, shift: NDArray) -> tuple[NDAr
         if not going.any():
             break
         x = np.where(norm[:, None] > 0, y, x)
-    return kept, quotient, growth
+    return kept, quotient, growth, products
 
 
 def _phases(w: NDArray, old: NDArray) -> NDArray:
@@ -189,20 +200,24 @@ def _phases(w: NDArray, old: NDArray) -> NDArray:
 
 def _iterate(
     C: NDArray, rows: NDArray, z: NDArray, finite: NDArray[np.bool_], options: BatchOptions
-) -> tuple[NDArray, dict[str, NDArray]]:
-    """Power steps, then Newton steps, with a safeguard; problems that have ended are left out of the work."""
+) -> tuple[NDArray, dict[str, NDArray], list[tuple[float, float, float]]]:
+    """Power steps, then Newton steps, with a safeguard; problems that have ended are left out of the work.
+
+    Last come objective, residual and length of the step of every iterate of the first problem.
+    """
     run = _Run(C, rows, z, finite)
+    iterates = [run.first(run.z)]
     for k in range(options.max_iterations + 1):
         run.end_converged(options.tolerance)
         at = np.flatnonzero(run.going)
         if at.size == 0 or k == options.max_iterations:
             break
+        before = run.z[:1].copy()
         tried, newton = run.proposed(at, k, options)
         run.judge(at, tried, newton)
-    real = run.size > 0
-    residual = np.where(real, np.sqrt(run.gradient / np.where(real, run.size, 1)), 0.0)
-    found = {"objective": run.best, "residual": residual, "iterations": run.iterations, "status": run.status}
-    return run.z, found
+        iterates.append(run.first(before))
+    found = {"objective": run.best, "residual": run.residual(), "iterations": run.iterations, "status": run.status}
+    return run.z, found, iterates
 
 
 class _Run:
@@ -232,6 +247,15 @@ class _Run:
         """Where rows are unlike each other, the mean square of b_j / rows_j, in which light rows show; 0 elsewhere."""
         found: NDArray = np.mean(((z.conj() * w).imag * self.weights[at]) ** 2, axis=1)
         return found
+
+    def residual(self) -> NDArray:
+        """Norm of the gradient over that of the product; 0 where there is no product."""
+        real = self.size > 0
+        return np.where(real, np.sqrt(self.gradient / np.where(real, self.size, 1)), 0.0)
+
+    def first(self, before: NDArray) -> tuple[float, float, float]:
+        """Objective, residual and distance from ``before`` of the first problem."""
+        return float(self.best[0]), float(self.residual()[0]), float(np.linalg.norm(self.z[0] - before[0]))
 
     def end_converged(self, tolerance: float) -> None:
         """Problems whose gradient is small, or nothing but rounding, have ended."""

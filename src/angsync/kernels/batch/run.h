@@ -248,7 +248,8 @@ int64_t N(batch)(const batch_t *call) {
     /* neighbors in memory, but no more of them than keeps the last thread from being waited for */
     int64_t together = groups / (16 * (int64_t)threads) + 1;
     if (together > 16) together = 16;
-    int failed = 0, few = certify ? LANES / 4 : LANES / 2;
+    /* the lanes of one group alone have nobody to wait for */
+    int failed = 0, few = groups == 1 ? 0 : certify ? LANES / 4 : LANES / 2;
     int64_t pairs = (int64_t)n * (n - 1), padded = n + 4;
     int64_t vectors = pairs + 15 * n + padded * (padded + 1) / 2 + 2 * padded + 4 * n;
     int64_t wide = certify ? pairs + padded * (padded + 1) + 16 * padded : 0;
@@ -284,6 +285,7 @@ int64_t N(batch)(const batch_t *call) {
         bench.indices = indices;
         bench.waiting = 0;
         g->ahead = g->ahead_end = NULL;
+        g->history = count == 1 ? call->history : NULL;
         for (int j = 0; j < 2 * n && memory; j++) g->given[j] = LOAD(call->start[j]);
 #pragma omp for schedule(dynamic, together) nowait
         for (int64_t k = 0; k < groups; k++) {

@@ -65,12 +65,12 @@ static void N(measure)(N(group) *g, V *objective, V *gradient, V *image, V *alon
  * / |x| at the last vector but one. A lane is done before `steps` once x and its image point the same way, to within
  * SETTLED_SINE. */
 static void N(power)(N(group) *g, int steps, V shift, M going, V *quotient, V *growth) {
-    int n = g->n;
+    int n = g->n, k;
     V *x = g->old_z, *y = g->old_w, *kept = g->w;
     *quotient = *growth = LOAD(0);
     memcpy(x, g->first, sizeof(V) * 2 * (size_t)n);
     memcpy(kept, x, sizeof(V) * 2 * (size_t)n);
-    for (int k = 0; k < steps && N(any)(going); k++) {
+    for (k = 0; k < steps && N(any)(going); k++) {
         V overlap = LOAD(0), size = LOAD(0), image = LOAD(0), norm = LOAD(0);
         N(product_fetching)(g, x, y);
         for (int j = 0; j < 2 * n; j++) {
@@ -95,6 +95,21 @@ static void N(power)(N(group) *g, int steps, V shift, M going, V *quotient, V *g
         V *other = x;
         x = y, y = other;
     }
+    g->products += k;
+}
+
+/* The next row of the history of a problem that is alone: objective, residual, length of the step, products so far. A step
+ * that was taken back has no length. */
+static void N(record)(N(group) *g, const N(state) *s, int moved) {
+    double *row = g->history + 4 * (int64_t)s->count[0], length = 0;
+    for (int j = 0; moved && j < 2 * g->n; j++) {
+        double way = (double)g->z[j][0] - (double)g->old_z[j][0];
+        length += way * way;
+    }
+    row[0] = (double)s->best[0] / (double)g->scale[0] + (double)g->trace[0];
+    row[1] = (double)s->image[0] > 0 ? sqrt((double)s->gradient[0] / (double)s->image[0]) : 0;
+    row[2] = sqrt(length);
+    row[3] = ++g->products; /* that of N(measure) */
 }
 
 /* The first z of a group, and its state. */
@@ -102,6 +117,7 @@ static void N(begin)(N(group) *g, const options_t *o, M present, N(state) *s) {
     int n = g->n;
     V quotient, growth;
     *s = (N(state)){0};
+    g->products = 0;
     s->going = g->finite & present;
     s->code = (((M){0} + (WHOLE)1) & g->finite) | (~g->finite & ((M){0} + (WHOLE)2));
     N(power)(g, o->power_steps, s->shift, s->going, &quotient, &growth);
@@ -126,6 +142,7 @@ static void N(begin)(N(group) *g, const options_t *o, M present, N(state) *s) {
     }
     N(measure)(g, &s->best, &s->gradient, &s->image, &growth);
     s->light = N(measure_light)(g);
+    if (g->history) N(record)(g, s, 0);
 }
 
 /* The next power step has the shift -slow f / n. With all s_j near to their mean f / n, such a step multiplies the
@@ -238,6 +255,7 @@ static M N(solve)(N(group) *g, const options_t *o, int few, N(state) *s) {
             wanted = (M){0};
         }
         N(advance)(g, s, wanted);
+        if (g->history) N(record)(g, s, 1);
     }
     V norm = s->image * N(inverse_root)(s->image), size = s->gradient * N(inverse_root)(s->gradient);
     M real = (M)(s->image > LOAD(TINY));

@@ -14,6 +14,7 @@
 
 #define MEMORY 10                  /* steps that Anderson's method combines, and steps of Lanczos */
 #define COMBINE_BELOW_RESIDUAL 0.5 /* above it, every step is one of the power method */
+#define SEMICIRCLE 2.0             /* end of the spectrum of noise over its root mean square */
 #define HALF_TURN 3.0              /* largest t that is used: a node that has to turn further is far off anyway */
 
 static double dot(int64_t n, const double *restrict x, const double *restrict y) {
@@ -172,9 +173,9 @@ int dense_accelerate(const source_t *from, acceleration_t *a) {
     const double *base_w = a->base_w;
     double *z = a->z, *vectors = a->vectors;
     double *trial = vectors, *w = vectors + 2 * n, *origin = vectors + 4 * n, *t = vectors + 10 * n, *next = vectors + 11 * n,
-           *step = vectors + 12 * n;
+           *step = vectors + 12 * n, *there = vectors + 13 * n; /* the product at the trial point */
     base_point base = {base_w ? origin : NULL, base_w, vectors + 6 * n, vectors + 8 * n};
-    history past = {vectors + 13 * n, vectors + (13 + MEMORY) * n, a->gram, order};
+    history past = {vectors + 15 * n, vectors + (15 + MEMORY) * n, a->gram, order};
     double f = 0, residual = 0, length = 0, coefficients[MEMORY];
     int64_t products = 0, rejected = 0, taken = 0;
     int status = OUT_OF_BUDGET;
@@ -182,26 +183,28 @@ int dense_accelerate(const source_t *from, acceleration_t *a) {
         memcpy(origin, z, sizeof(double) * 2 * (size_t)n);
         look(n, z, base_w, t, &residual, &length);
     } else {
-        if (evaluate(from, &base, z, w, t, &f, &residual, &length)) {
+        if (a->known) {
+            memcpy(w, a->known, sizeof(double) * 2 * (size_t)n);
+            f = look(n, z, w, t, &residual, &length);
+        } else if (evaluate(from, &base, z, w, t, &f, &residual, &length)) {
             a->products = a->rejected = a->taken = 0;
             return FAILED;
-        }
-        products++;
+        } else products++;
+        a->first_objective = f;
+        a->first_residual = residual;
     }
     double size = base_w ? fabs(dot(2 * n, z, base_w)) : fabs(f);
     while (1) {
         if (residual <= a->target || residual * length <= a->inexact) { status = REACHED; break; }
         if (products >= a->budget || taken >= a->most) break;
-        if (is_late(from)) { status = LATE; break; }
         int combined = order[0] > 0 && residual < COMBINE_BELOW_RESIDUAL, accepted = 0;
         memcpy(step, t, sizeof(double) * (size_t)n);
         if (combined) extrapolate(n, &past, t, step, coefficients);
         double value = 0, rest = 0, share = 1;
         int ended = 0;
         for (int attempt = 0; attempt < 6; attempt++) {
-            if (attempt > 0 && is_late(from)) { ended = LATE; break; }
             turn(n, z, share, step, trial);
-            ended = evaluate(from, &base, trial, w, next, &value, &rest, &length);
+            ended = evaluate(from, &base, trial, there, next, &value, &rest, &length);
             if (ended) break;
             products++;
             accepted = value >= f - a->noise * size;
@@ -225,9 +228,11 @@ int dense_accelerate(const source_t *from, acceleration_t *a) {
         double *other = t;
         t = next;
         next = other;
+        other = w;
+        w = there;
+        there = other;
         f = value;
         residual = rest;
-        if (a->tell && a->tell(a->told_from + value, rest, a->trace[3 * taken - 1])) { status = STOPPED; break; }
         if (rejected > a->patience) {
             status = residual <= a->target || residual * length <= a->inexact ? REACHED : STALLED;
             break;
@@ -285,16 +290,17 @@ static double leading(int k, const double *alpha, const double *beta, double *ve
 
 /* Lanczos from z until the residual of the largest Ritz value is `tolerance` of it, at most MEMORY steps; z becomes C
  * times its vector (not of unit modulus): a power step that takes no product. `vectors` as in acceleration_t. Returns the
- * number of products, or -1. After the deadline it ends with what it has.
+ * number of products, or -1.
  * With the product `known`, z is random: it may lie so far from the leading vector that a Ritz value among the noise looks
- * as if it had arrived. It counts where it is `least` or more and the second one is not more than `mixing` of it. */
-int64_t dense_leading(const source_t *from, double *z, const double *known, double tolerance, double least, double mixing,
-                      double *vectors, double *second) {
+ * as if it had arrived. It counts where it is beyond the spectrum that C would have if it were nothing but noise, which
+ * ends at twice its root mean square (Wigner's semicircle), and where the second one is not more than `mixing` of it. */
+int64_t dense_leading(const source_t *from, double *z, const double *known, double tolerance, double *mixing,
+                      double *vectors) {
     int64_t n = from->n;
-    double *w = vectors, *basis = vectors + 13 * n, alpha[MEMORY], beta[MEMORY], y[MEMORY] = {1};
-    double size = sqrt(dot(2 * n, z, z)), value = 0;
-    int k = 0;
-    *second = -INFINITY;
+    double *w = vectors, *basis = vectors + 15 * n, alpha[MEMORY], beta[MEMORY], y[MEMORY] = {1};
+    double size = sqrt(dot(2 * n, z, z)), value = 0, second = -INFINITY;
+    const double least = known && size > 0 ? SEMICIRCLE * sqrt(dot(2 * n, known, known)) / size : 0;
+    int k = 0, clear = 1;
     if (!(size > 0)) return 0;
     for (int64_t j = 0; j < 2 * n; j++) basis[j] = z[j] / size;
     while (k < MEMORY) {
@@ -315,15 +321,16 @@ int64_t dense_leading(const source_t *from, double *z, const double *known, doub
             }
         beta[k] = sqrt(dot(2 * n, w, w));
         k++;
-        value = leading(k, alpha, beta, y, second);
+        value = leading(k, alpha, beta, y, &second);
         int arrived = !(beta[k - 1] * fabs(y[k - 1]) > tolerance * fabs(value));
-        if (known) arrived = arrived && k > 1 && value >= least && !(*second > mixing * value);
-        if (k == MEMORY || !(beta[k - 1] > 0) || arrived || is_late(from)) break;
+        if (known) clear = k > 1 && value >= least && !(second > *mixing * value);
+        if (k == MEMORY || !(beta[k - 1] > 0) || (arrived && clear)) break;
         for (int64_t j = 0; j < 2 * n; j++) basis[2 * n * k + j] = w[j] / beta[k - 1];
     }
     /* C v = value v + y_k w: no product is needed */
     memset(z, 0, sizeof(double) * 2 * (size_t)n);
     for (int i = 0; i < k; i++) add(2 * n, value * y[i], basis + 2 * n * i, z);
     add(2 * n, y[k - 1], w, z);
+    *mixing = clear;
     return known ? k - 1 : k; /* one product a step */
 }

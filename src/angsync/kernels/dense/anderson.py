@@ -20,6 +20,7 @@ made, and c makes :math:`\|t + \sum_i c_i D_i\|` least.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -32,6 +33,7 @@ MEMORY = 10  # steps that are combined
 COMBINE_BELOW_RESIDUAL = 0.5  # above it, every step is one of the power method
 HALF_TURN = 3.0  # largest t that is used: a node that has to turn further is far off anyway
 _SPANNED_SHARE = 1e-13  # a column is left out where the newer ones leave less than this of its squared norm
+_SEMICIRCLE = 2.0  # end of the spectrum of noise over its root mean square
 _MOST_ATTEMPTS = 6  # at one step: the combined step, then steps of the power method, each half of the one before
 
 
@@ -41,6 +43,8 @@ class Ending(IntEnum):
     REACHED = 0
     OUT_OF_BUDGET = 1
     STALLED = 2
+    FAILED = 3
+    """A function that multiplies with C raised something."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,12 @@ class InnerSolve:
     rejected: int
     trace: NDArray[np.float64]
     """For every step: the objective of the model minus the one at the base point, the residual, the length."""
+    first: tuple[float, float] | None = None
+    """Objective and residual at the start, by the model; None where its product was known."""
+    image: NDArray[np.complex128] | None = None
+    """The product of the model with z; None where that of the start was known."""
+    error: BaseException | None = None
+    """What a function that multiplies with C raised, which ended the solve at z."""
 
 
 def turns(z: NDArray, w: NDArray) -> tuple[NDArray[np.float64], float, float]:
@@ -102,6 +112,8 @@ class _Look(NamedTuple):
     residual: float
     size: float
     """Norm of the product; where there is a base point, of the product there."""
+    image: NDArray | None = None
+    """The product; None where there is a base point."""
 
 
 class _Step(NamedTuple):
@@ -121,21 +133,24 @@ class _Neighborhood:
         self._size = 0.0 if base is None else float(np.linalg.norm(base))
         self.products = 0
 
-    def begin(self) -> tuple[_Look, float]:
-        """The look at the origin, and the modulus of the objective there."""
+    def begin(self, known: NDArray | None) -> tuple[_Look, float]:
+        """The look at the origin, whose product may be known, and the modulus of the objective there."""
         if self._base is None:
-            here = self.look(self._origin)
+            here = self.look(self._origin) if known is None else self._seen(self._origin, known)
             return here, abs(here.value)
         t, value, residual = turns(self._origin, self._base)
         return _Look(t, 0.0, residual, self._size), abs(value)
+
+    @staticmethod
+    def _seen(point: NDArray, w: NDArray) -> _Look:
+        t, value, residual = turns(point, w)
+        return _Look(t, value, residual, float(np.linalg.norm(w)), w)
 
     def look(self, point: NDArray) -> _Look:
         """The model at a point: one product."""
         self.products += 1
         if self._base is None:
-            w = self._product(point)
-            t, value, residual = turns(point, w)
-            return _Look(t, value, residual, float(np.linalg.norm(w)))
+            return self._seen(point, self._product(point))
         difference = point - self._origin
         image = self._product(difference)
         t, _, residual = turns(point, self._base + image)
@@ -153,13 +168,26 @@ class DenseModel:
         self._product = product
         self._steps: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []  # (X, D), newest first
 
-    def leading(self, x: NDArray, tolerance: float) -> tuple[NDArray[np.complex128], int]:
-        """C v for a vector v near the leading eigenvector, by at most ten steps of Lanczos from x."""
-        basis = [x / np.linalg.norm(x)]
+    def forget(self) -> None:
+        """Drop the steps of earlier runs: the next one begins at another point."""
+        self._steps.clear()
+
+    def leading(
+        self, x: NDArray, tolerance: float, image: NDArray | None = None, mixing: float = math.inf
+    ) -> tuple[NDArray[np.complex128], int, bool]:
+        """C v for a vector v near the leading eigenvector, by at most ten steps of Lanczos from x, and the products.
+
+        ``image``: C x, where it is known; x is then random, and Ritz values among the noise may look as if they had
+        arrived. v counts, which the last number says, where the first one is beyond the spectrum that C would have if
+        it were nothing but noise (Wigner's semicircle), and the second one is at most ``mixing`` times the first.
+        """
+        size = float(np.linalg.norm(x))
+        basis = [x / size]
         alpha: list[float] = []
         beta: list[float] = []
+        clear = True
         while True:
-            w = self._product(basis[-1])
+            w = image / size if image is not None and len(alpha) == 0 else self._product(basis[-1])
             alpha.append(float(np.vdot(basis[-1], w).real))
             for _ in range(2):
                 for v in reversed(basis):
@@ -167,11 +195,15 @@ class DenseModel:
             beta.append(float(np.linalg.norm(w)))
             values, vectors = np.linalg.eigh(np.diag(alpha) + np.diag(beta[:-1], 1) + np.diag(beta[:-1], -1))
             small = beta[-1] * abs(vectors[-1, -1]) <= tolerance * abs(values[-1])
-            if small or len(alpha) == MEMORY:
+            if image is not None:
+                least = _SEMICIRCLE * float(np.linalg.norm(image)) / size
+                clear = len(alpha) > 1 and bool(values[-1] >= least and values[-2] <= mixing * values[-1])
+            if (small and clear) or len(alpha) == MEMORY or beta[-1] == 0:
                 sign = -1.0 if vectors[0, -1] < 0 else 1.0  # towards x, whatever LAPACK gives
                 y = sign * vectors[:, -1]
+                products = len(alpha) - (image is not None)
                 # C v = theta v + y_k w: no product is needed
-                return values[-1] * (np.stack(basis, axis=1) @ y) + y[-1] * w, len(alpha)
+                return values[-1] * (np.stack(basis, axis=1) @ y) + y[-1] * w, products, clear
             basis.append(w / beta[-1])
 
     def accelerate(
@@ -185,21 +217,26 @@ class DenseModel:
         patience: int,
         share: float = 0.0,
         most: int = 1000,
+        known: NDArray | None = None,
     ) -> InnerSolve:
         """Anderson's method from z until the residual is ``target`` or ``share`` times the error of the model.
 
-        ``base`` is the product of C with z where it is known. A step is accepted where the objective of the model does
+        ``base`` is the product of C with z, where the model is that of its neighborhood; without it, ``known`` is the
+        product of the model itself, where that is known. A step is accepted where the objective of the model does
         not go down by more than ``noise`` of it. Otherwise the earlier steps are forgotten, and a step of the power
         method is taken, halved until the objective goes up. After more than ``patience`` rejections the method gives
         up.
         """
         model = _Neighborhood(self._product, z, base)
-        here, scale = model.begin()
+        here, scale = model.begin(known)
+        first = None if base is not None else (here.value, here.residual)
         rejected = 0
+        error: BaseException | None = None
         trace: list[tuple[float, float, float]] = []
 
         def ended(ending: Ending) -> InnerSolve:
-            return InnerSolve(z, ending, model.products, here.residual, rejected, np.array(trace).reshape(-1, 3))
+            steps = np.array(trace).reshape(-1, 3)
+            return InnerSolve(z, ending, model.products, here.residual, rejected, steps, first, here.image, error)
 
         while True:
             if here.residual <= max(target, share * self.error / here.size if here.size > 0 else 0.0):
@@ -208,7 +245,11 @@ class DenseModel:
                 return ended(Ending.STALLED)
             if model.products >= budget or len(trace) >= most:
                 return ended(Ending.OUT_OF_BUDGET)
-            step = self._step(model, z, here, here.value - noise * scale, budget)
+            try:
+                step = self._step(model, z, here, here.value - noise * scale, budget)
+            except BaseException as raised:  # Ctrl-C too: the point reached is kept
+                error = raised
+                return ended(Ending.FAILED)
             rejected += step.rejected
             if not step.accepted:
                 return ended(Ending.OUT_OF_BUDGET if model.products >= budget else Ending.STALLED)

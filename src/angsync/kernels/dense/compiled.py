@@ -16,6 +16,7 @@ from angsync.kernels.dense.narrow import NARROW_FROM, ROWS, SEGMENT, STRIP, Insp
 from angsync.kernels.dense.source import (
     DENSE_FROM,
     Matrix,
+    Products,
     Source,
     as_source,
     is_mapped,
@@ -32,17 +33,17 @@ from angsync.kernels.spare_memory import own_address
 _MOST_MAPPED_BLOCKS = 850_000_000 // (ROWS * 2 * SEGMENT * 2)
 _VECTORS_TOGETHER = 4  # of a block: they share one read of the triangle
 _WIDEST_BLOCKS = ((2000, 16), (400, 8), (0, 4))  # from this order on, NumPy is slower for up to so many vectors
-VECTORS = 13 + 2 * MEMORY  # of n numbers that Anderson's method works with, the steps that it combines among them
+VECTORS = 15 + 2 * MEMORY  # of n numbers that Anderson's method works with, the steps that it combines among them
 
 
 class Acceleration(ctypes.Structure):
     """``acceleration_t`` in accelerate.h: one inner solve."""
 
     _fields_ = (
-        ("base", ADDRESS), ("z", ADDRESS), ("target", REAL), ("inexact", REAL), ("noise", REAL), ("budget", SIZE),
-        ("most", SIZE), ("patience", SIZE), ("vectors", ADDRESS), ("gram", ADDRESS), ("order", ADDRESS),
-        ("trace", ADDRESS), ("tell", ADDRESS), ("told_from", REAL), ("products", SIZE), ("rejected", SIZE),
-        ("taken", SIZE), ("residual", REAL), ("image", ADDRESS),
+        ("base", ADDRESS), ("known", ADDRESS), ("z", ADDRESS), ("target", REAL), ("inexact", REAL), ("noise", REAL),
+        ("budget", SIZE), ("most", SIZE), ("patience", SIZE), ("vectors", ADDRESS), ("gram", ADDRESS),
+        ("order", ADDRESS), ("trace", ADDRESS), ("products", SIZE), ("rejected", SIZE), ("taken", SIZE),
+        ("residual", REAL), ("first_objective", REAL), ("first_residual", REAL), ("image", ADDRESS),
     )  # fmt: skip
 
 
@@ -60,16 +61,7 @@ _shifted_is_definite = function(
     "shifted_is_definite", SIZE, ADDRESS, REAL, ADDRESS, ADDRESS, REAL, REAL, ADDRESS, returns=INT
 )
 _dense_leading = function(
-    "dense_leading",
-    ctypes.POINTER(Source),
-    ADDRESS,
-    ADDRESS,
-    REAL,
-    REAL,
-    REAL,
-    ADDRESS,
-    ctypes.POINTER(REAL),
-    returns=SIZE,
+    "dense_leading", ctypes.POINTER(Source), *2 * (ADDRESS,), REAL, ctypes.POINTER(REAL), ADDRESS, returns=SIZE
 )
 _dense_accelerate = function("dense_accelerate", ctypes.POINTER(Source), ctypes.POINTER(Acceleration), returns=INT)
 
@@ -246,41 +238,57 @@ def shifted_is_definite(
 
 
 def dense_model(
-    matrix: NDArray | TriangleView | Callable[[NDArray], NDArray], copy: NarrowCopy | None
+    matrix: NDArray | TriangleView | Callable[[NDArray], NDArray], copy: NarrowCopy | None, n: int
 ) -> DenseModel | anderson.DenseModel:
-    """The model of a dense problem: the narrow copy where C is too large for the cache, otherwise C itself.
+    """The model of a dense problem of order n: the narrow copy where C is too large for the cache, otherwise C itself.
 
-    A function that multiplies with C may stand for the matrix where there is a copy.
+    A function that multiplies with C may stand for the matrix.
     """
     if not callable(matrix) and not is_readable(matrix):
         return anderson.DenseModel(lambda x: dense_apply(matrix, x))
-    return DenseModel(matrix, copy)
+    return DenseModel(matrix, copy, n)
 
 
 class DenseModel:
     """See :class:`angsync.kernels.dense.anderson.DenseModel`; all of an inner solve is one compiled call."""
 
-    def __init__(self, matrix: NDArray | TriangleView | Callable[[NDArray], NDArray], copy: NarrowCopy | None) -> None:
-        if copy is not None:
-            self.n = copy.n
-        else:
-            assert not callable(matrix)
-            self.n = matrix.shape[0]
+    def __init__(
+        self, matrix: NDArray | TriangleView | Callable[[NDArray], NDArray], copy: NarrowCopy | None, n: int
+    ) -> None:
+        self.n = n
         self.error = 0.0 if copy is None else copy.error
-        self._source = Source(as_source(matrix, self.n), copy)
-        self._vectors = aligned(VECTORS * self.n, np.float64)
+        self._matrix = as_source(matrix, n)
+        self._source = Source(self._matrix, copy)
+        self._vectors = aligned(VECTORS * n, np.float64)
         self._gram = np.zeros(MEMORY * MEMORY)
         self._order = np.zeros(MEMORY + 1, dtype=np.int64)
         # the arrays stay alive with self, so their addresses may be kept
-        self._call = Acceleration(vectors=address(self._vectors), gram=address(self._gram), order=address(self._order))
+        self._call = Acceleration(
+            vectors=own_address(self._vectors), gram=own_address(self._gram), order=own_address(self._order)
+        )
 
-    def leading(self, x: NDArray, tolerance: float) -> tuple[NDArray[np.complex128], int]:
-        """C v for a vector v near the leading eigenvector, by at most ten steps of Lanczos from x."""
+    def forget(self) -> None:
+        """Drop the steps of earlier runs: the next one begins at another point."""
+        self._order[0] = 0
+
+    def leading(
+        self, x: NDArray, tolerance: float, image: NDArray | None = None, mixing: float = math.inf
+    ) -> tuple[NDArray[np.complex128], int, bool]:
+        """C v for a vector v near the leading eigenvector, by at most ten steps of Lanczos from x.
+
+        See :meth:`angsync.kernels.dense.anderson.DenseModel.leading`.
+        """
         z = np.array(x, dtype=np.complex128)
-        given = (ctypes.byref(self._source), address(z), None, tolerance, 0.0, math.inf, address(self._vectors))
-        products: int = _dense_leading(*given, ctypes.byref(REAL()))
-        self._order[0] = 0  # the basis lay where the steps are kept
-        return z, products
+        known = None if image is None else np.ascontiguousarray(image, dtype=np.complex128)
+        clear = REAL(mixing)
+        products: int = _dense_leading(
+            ctypes.byref(self._source), address(z), None if known is None else address(known), tolerance,
+            ctypes.byref(clear), own_address(self._vectors),
+        )  # fmt: skip
+        self.forget()  # the basis lay where the steps are kept
+        if isinstance(self._matrix, Products):
+            self._matrix.raise_again()
+        return z, products, clear.value != 0
 
     def accelerate(
         self,
@@ -293,16 +301,32 @@ class DenseModel:
         patience: int,
         share: float = 0.0,
         most: int = 1000,
+        known: NDArray | None = None,
     ) -> InnerSolve:
         """Anderson's method from z until the residual is ``target`` or ``share`` times the error of the model."""
         z = np.array(z, dtype=np.complex128)
         most = min(most, budget)  # a step takes a product at least
         trace = np.empty((most, 3))
-        known = None if base is None else np.ascontiguousarray(base, dtype=np.complex128)
+        given = [None if x is None else np.ascontiguousarray(x, dtype=np.complex128) for x in (base, known)]
         call = self._call
-        call.base = None if known is None else address(known)
-        call.z, call.trace = address(z), address(trace)
+        call.base, call.known = (None if x is None else address(x) for x in given)
+        call.z, call.trace = own_address(z), own_address(trace)
         call.target, call.inexact, call.noise = target, share * self.error, noise
         call.budget, call.most, call.patience = budget, most, patience
         ending = Ending(_dense_accelerate(ctypes.byref(self._source), ctypes.byref(call)))
-        return InnerSolve(z, ending, call.products, call.residual, call.rejected, trace[: call.taken])
+        error = None
+        if ending is Ending.FAILED and isinstance(self._matrix, Products):
+            error = self._matrix.error
+            if call.products == 0:
+                self._matrix.raise_again()
+            self._matrix.error = None
+        steps = trace[: call.taken]
+        if base is not None:
+            return InnerSolve(z, ending, call.products, call.residual, call.rejected, steps, error=error)
+        first = call.first_objective, call.first_residual
+        return InnerSolve(z, ending, call.products, call.residual, call.rejected, steps, first, self._image(), error)
+
+    def _image(self) -> NDArray[np.complex128]:
+        """The product at the point of the last inner solve, which lies among the work vectors."""
+        place = (self._call.image - own_address(self._vectors)) // self._vectors.itemsize
+        return self._vectors[place : place + 2 * self.n].view(np.complex128).copy()

@@ -1,12 +1,11 @@
 """Small kernels for dense matrices in NumPy: products, one Cholesky factorization, the bandwidth of the machine.
 
-Some things only the compiled kernels do: one pass over the matrix, the narrow copy, a whole problem in one call. Their
-functions here return None.
+Some things only the compiled kernels do: one pass over the matrix, the narrow copy. Their functions here return None.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from angsync.kernels.dense.anderson import DenseModel
 from angsync.kernels.dense.narrow import Inspection, NarrowCopy
 from angsync.kernels.dense.view import TriangleView
-from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
 
 _BLOCK_ENTRIES = 1 << 19  # rows are widened in blocks of about this many entries
 
@@ -60,13 +58,6 @@ def hollow_inspect(matrix: NDArray, known: Inspection) -> Inspection | None:
     return None
 
 
-def dense_whole(
-    matrix: Any, copy: NarrowCopy | None, settings: WholeSettings, turn: NDArray | None = None, **_: Any
-) -> WholeSolve | None:
-    """None: without compiled kernels, one call saves nothing, and the general way is taken."""
-    return None
-
-
 def shifted_is_definite(
     matrix: NDArray | TriangleView, scale: float, s: NDArray[np.float64], u: NDArray, lift: float, shift: float
 ) -> bool:
@@ -79,6 +70,8 @@ def shifted_is_definite(
     return bool(scipy.linalg.lapack.zpotrf(A.T, lower=1, clean=0, overwrite_a=1)[1] == 0)
 
 
-def dense_model(matrix: NDArray | TriangleView, copy: NarrowCopy | None) -> DenseModel:
+def dense_model(
+    matrix: NDArray | TriangleView | Callable[[NDArray], NDArray], copy: NarrowCopy | None, n: int
+) -> DenseModel:
     """The model of a dense problem: C itself."""
-    return DenseModel(lambda x: dense_apply(matrix, x))
+    return DenseModel(matrix if callable(matrix) else lambda x: dense_apply(matrix, x))

@@ -6,7 +6,6 @@
 #include "matrix.h"
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct {
     int64_t n;
@@ -18,7 +17,6 @@ typedef struct {
     int32_t threads;
     int (*call)(void); /* makes `image` of `given` and returns 0, or anything else to end the work; NULL for a matrix */
     double *given, *image;
-    double deadline; /* of seconds_now(): no product is begun after it; 0 for none */
 } source_t;
 
 void dense_apply(int64_t n, const matrix_t *C, const double *x, double *y, double *work, int threads);
@@ -37,18 +35,5 @@ static inline int source_product(const source_t *from, const double *x, double *
     else dense_apply(from->n, &from->C, x, y, from->work, from->threads);
     return 0;
 }
-
-/* Seconds on a clock that only ever goes forward, where the system has one. */
-static inline double seconds_now(void) {
-    struct timespec now;
-#ifdef CLOCK_MONOTONIC
-    clock_gettime(CLOCK_MONOTONIC, &now);
-#else
-    timespec_get(&now, TIME_UTC);
-#endif
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static inline int is_late(const source_t *from) { return from->deadline > 0 && seconds_now() >= from->deadline; }
 
 #endif

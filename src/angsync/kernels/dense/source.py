@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from angsync.kernels.dense.narrow import SEGMENT, NarrowCopy
 from angsync.kernels.dense.view import KINDS, TriangleView
-from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned
+from angsync.kernels.library import ADDRESS, INT, SIZE, address, aligned
 from angsync.kernels.spare_memory import own_address
 from angsync.kernels.thread_count import threads
 
@@ -118,17 +118,14 @@ class Source(ctypes.Structure):
     _fields_ = (
         ("n", SIZE), ("matrix", Matrix), ("copy", ADDRESS), ("scale", ADDRESS), ("diagonal", ADDRESS),
         ("work", ADDRESS), ("threads", ctypes.c_int32), ("call", _CALL),
-        ("given", ADDRESS), ("image", ADDRESS), ("deadline", REAL),
+        ("given", ADDRESS), ("image", ADDRESS),
     )  # fmt: skip
 
     def __init__(
         self,
         matrix: NDArray | TriangleView | Products,
         copy: NarrowCopy | None,
-        *,
-        work: int | None = None,
     ) -> None:
-        """``work`` is the address of a work space that the caller keeps; without one it is made here."""
         self.arrays: tuple[Any, ...] = (matrix,)  # alive as long as their addresses are in use
         if isinstance(matrix, Products) and copy is None:
             vector = own_address(matrix.given)
@@ -136,12 +133,11 @@ class Source(ctypes.Structure):
             return
         n, narrow = matrix.n if isinstance(matrix, Products) else matrix.shape[0], copy is not None
         count = thread_count(n, narrow=narrow)
-        space = product_work(n, count, narrow=narrow) if work is None else None
+        space = product_work(n, count, narrow=narrow)
         self.arrays = (matrix, copy, space)
-        place = work if space is None else address(space)
         if copy is None:
             kept: tuple[int | None, ...] = (None, None, None)
         else:
             kept = (address(copy.blocks), address(copy.scale), address(copy.diagonal))
         entries = _NOWHERE if isinstance(matrix, Products) else Matrix(matrix)
-        super().__init__(n, entries, *kept, place, count)
+        super().__init__(n, entries, *kept, address(space), count)

@@ -25,7 +25,7 @@ class Run(ctypes.Structure):
         ("scale", REAL), ("s", ADDRESS), ("deflated", ADDRESS), ("basis", ADDRESS), ("alpha", ADDRESS),
         ("beta", ADDRESS), ("steps", SIZE), ("last", SIZE), ("size", REAL), ("target", REAL), ("limit", REAL),
         ("rounding", REAL), ("own", ADDRESS), ("give_up", ctypes.c_int32), ("threads", ctypes.c_int32),
-        ("known", SIZE), ("taken", REAL), ("drift", REAL),
+        ("taken", REAL), ("drift", REAL),
     )  # fmt: skip
 
 
@@ -38,7 +38,6 @@ _proved = function("tridiagonal_proved", *_COEFFICIENTS, REAL, returns=REAL)
 _verdict = function("lanczos_verdict", *_COEFFICIENTS, REAL, REAL, REAL, INT, returns=INT)
 _orthogonalize = function("orthogonalize", SIZE, SIZE, *4 * (ADDRESS,), INT, ctypes.POINTER(REAL), returns=REAL)
 _orthogonalize_work = function("orthogonalize_work", SIZE, returns=SIZE)
-_lanczos_look = function("lanczos_look", SIZE, *9 * (ADDRESS,))
 _lanczos_run = function("lanczos_run", ctypes.POINTER(Source), ctypes.POINTER(Run), returns=INT)
 
 
@@ -113,23 +112,16 @@ class DenseLanczos(reference.Lanczos):
     product: reference.ShiftedMatrix
 
     def __init__(
-        self,
-        product: reference.ShiftedMatrix,
-        deflated: NDArray[np.complex128],
-        start: NDArray,
-        most: int,
-        image: NDArray | None = None,
+        self, product: reference.ShiftedMatrix, deflated: NDArray[np.complex128], start: NDArray, most: int
     ) -> None:
         super().__init__(product, np.ascontiguousarray(deflated), start, most)
-        if image is not None:
-            self._columns[1] = image
         self._matrix = as_source(product.matrix, deflated.size)
         self._source = Source(self._matrix, product.copy)
         # The arrays stay alive with self, so their addresses may be kept. The basis and its work array may grow: their
         # addresses are renewed.
         self._run = Run(
             scale=product.scale, s=address(product.s), deflated=address(self.deflated),
-            alpha=own_address(self._alpha), beta=own_address(self._beta), known=image is not None,
+            alpha=own_address(self._alpha), beta=own_address(self._beta),
             threads=1 if deflated.size * self.most < _SHARED_FROM else threads(),
         )  # fmt: skip
 
@@ -145,7 +137,7 @@ class DenseLanczos(reference.Lanczos):
             run.basis, run.own = own_address(self._columns), own_address(own)
             run.steps, run.size, run.taken, run.drift = self.steps, self._size, self._taken, self._drift
             ending = RunEnding(_lanczos_run(ctypes.byref(self._source), ctypes.byref(run)))
-            self.product.products += run.steps - self.steps - (run.known if self.steps == 0 else 0)
+            self.product.products += run.steps - self.steps
             self.steps, self._size, self._taken, self._drift = run.steps, run.size, run.taken, run.drift
             if isinstance(self._matrix, Products):
                 self._matrix.raise_again()
@@ -153,42 +145,15 @@ class DenseLanczos(reference.Lanczos):
                 return ending
 
 
-def look_at_point(
-    apply: Callable[[NDArray], NDArray],
-    z: NDArray[np.complex128],
-    product: NDArray[np.complex128],
-    vector: NDArray[np.complex128],
-    image: NDArray[np.complex128],
-) -> tuple[reference.PointSeen, Callable[[int], reference.Lanczos]] | None:
-    """What a point, a vector and their products with C tell, and how a run on the complement of z begins there.
-
-    ``apply`` multiplies with C. The run has at most so many steps, the first of which takes no product.
-    """
-    n = z.size
-    if n < DENSE_FROM:
-        return None
-    block, found = np.empty((3, n), dtype=np.complex128), np.empty(7)
-    s, place = np.empty(n), own_address(block)
-    places = (own_address(s), place, place + 16 * n, place + 32 * n, own_address(found))
-    image = np.ascontiguousarray(image, dtype=np.complex128)  # somebody else's
-    _lanczos_look(n, address(z), address(product), address(vector), address(image), *places)
-
-    def begin(most: int) -> reference.Lanczos:
-        unit, start, start_image = block
-        return DenseLanczos(reference.ShiftedMatrix(apply, None, 1.0, s), unit, start, most, start_image)
-
-    return reference.PointSeen(*found.tolist()), begin
-
-
 def begin_lanczos(
-    product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int, image: NDArray | None = None
+    product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int
 ) -> reference.Lanczos:
-    """A run of at most so many steps. ``image``: the product of C, not of S, and the start, where that is known."""
+    """A run of at most so many steps."""
     if (
         isinstance(product, reference.ShiftedMatrix)
         and deflated.dtype == np.complex128
         and deflated.size >= DENSE_FROM
         and (callable(product.matrix) or is_readable(product.matrix))
     ):
-        return DenseLanczos(product, deflated, start, most, image)
+        return DenseLanczos(product, deflated, start, most)
     return Lanczos(product, deflated, start, most)

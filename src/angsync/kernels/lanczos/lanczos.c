@@ -208,7 +208,6 @@ typedef struct {
     double target, limit, rounding; /* the goal; `target` is not a number where there is none */
     double *own;                    /* `threads` times orthogonalize_work(last) doubles */
     int32_t give_up, threads;
-    int64_t known; /* whether the product of C and the first vector is in the place of the second */
     double taken, drift; /* of all steps: squares of what the basis took away beside three terms; its shares of beta */
 } run_t;
 
@@ -230,7 +229,7 @@ int lanczos_run(const source_t *from, run_t *run) {
     while (run->steps < run->last) {
         int64_t k = run->steps;
         double *v = run->basis + 2 * n * k, *w = v + 2 * n;
-        if (!(k == 0 && run->known) && source_product(from, v, w)) return ENDED;
+        if (source_product(from, v, w)) return ENDED;
         double norm = sqrt(shifted(n, run->s, run->scale, v, w, alpha + k));
         if (norm > run->size) run->size = norm;
         /* nearly all that the whole basis has to take away, so that one round of it is enough */
@@ -251,54 +250,4 @@ int lanczos_run(const source_t *from, run_t *run) {
         }
     }
     return GOING_ON;
-}
-
-/* A point z of unit modulus with its product, and a vector with its own, as a run on the complement of z needs them: the s
- * of S, z over its norm, what is left of the vector there, of norm 1, and the product of that. `found`: the sum of s; the
- * norms of b and of the product, s + i b = conj(z) Cz; the largest |s_j| and the largest s_j; the modulus of what was along z,
- * and the norm of what was left. */
-void lanczos_look(int64_t n, const double *restrict z, const double *restrict product, const double *restrict vector,
-                       const double *restrict image, double *restrict s, double *restrict unit, double *restrict start,
-                       double *restrict start_image, double *restrict found) {
-    const double size = sqrt(square(2 * n, z));
-    double f = 0, across = 0, all = 0, largest = 0, highest = -INFINITY, re = 0, im = 0, left = 0;
-    for (int64_t j = 0; j < n; j++) {
-        double a = z[2 * j], b = z[2 * j + 1], c = product[2 * j], d = product[2 * j + 1];
-        double along = a * c + b * d, beside = a * d - b * c;
-        s[j] = along;
-        f += along;
-        across += beside * beside;
-        all += c * c + d * d;
-        largest = fabs(along) > largest ? fabs(along) : largest;
-        highest = along > highest ? along : highest;
-        unit[2 * j] = a / size;
-        unit[2 * j + 1] = b / size;
-        re += a * vector[2 * j] + b * vector[2 * j + 1];
-        im += a * vector[2 * j + 1] - b * vector[2 * j];
-    }
-    re /= size;
-    im /= size;
-    for (int64_t j = 0; j < n; j++) {
-        double x = vector[2 * j] - (re * unit[2 * j] - im * unit[2 * j + 1]);
-        double y = vector[2 * j + 1] - (re * unit[2 * j + 1] + im * unit[2 * j]);
-        start[2 * j] = x;
-        start[2 * j + 1] = y;
-        left += x * x + y * y;
-    }
-    left = sqrt(left);
-    const double p = re / size, q = im / size;
-    for (int64_t j = 0; j < n; j++) {
-        double c = product[2 * j], d = product[2 * j + 1];
-        start[2 * j] /= left;
-        start[2 * j + 1] /= left;
-        start_image[2 * j] = (image[2 * j] - (p * c - q * d)) / left;
-        start_image[2 * j + 1] = (image[2 * j + 1] - (p * d + q * c)) / left;
-    }
-    found[0] = f;
-    found[1] = sqrt(across);
-    found[2] = sqrt(all);
-    found[3] = largest;
-    found[4] = highest;
-    found[5] = hypot(re, im);
-    found[6] = left;
 }

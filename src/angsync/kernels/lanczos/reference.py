@@ -21,7 +21,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -90,30 +89,6 @@ class ShiftedMatrix:
 
     def _image(self, v: NDArray) -> NDArray:
         return self.matrix(v) if callable(self.matrix) else dense_apply(self.matrix, v)
-
-
-class PointSeen(NamedTuple):
-    """What a point z and its product tell, with s + i b = conj(z) C z, and of a vector beside them."""
-
-    objective: float
-    """The sum of s."""
-    gradient: float
-    """The norm of b."""
-    product: float
-    """The norm of C z."""
-    largest: float
-    """The largest modulus in s,"""
-    highest: float
-    """and the largest s."""
-    along: float
-    """The modulus of what the vector has along z,"""
-    left: float
-    """and the norm of the rest of it."""
-
-
-def look_at_point(*_: Any) -> None:
-    """Nothing: runs in NumPy begin as others do."""
-    return
 
 
 class ShiftedElsewhere(ABC):
@@ -312,8 +287,6 @@ class Lanczos:
         return x
 
 
-def begin_lanczos(
-    product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int, image: NDArray | None = None
-) -> Lanczos:
-    """A run of at most so many steps. A product that is known spares compiled runs one alone."""
+def begin_lanczos(product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int) -> Lanczos:
+    """A run of at most so many steps."""
     return Lanczos(product, deflated, start, most)

@@ -345,5 +345,5 @@ class Operator(ABC):
         # models square products with C as it is given
         model = inner.dense_model() if abs(exponent) <= _SQUARES[self.dtype.char] else None
         if model is None:
-            return InnerModel(kernels.DenseModel(self.apply), 0, True)
+            return InnerModel(kernels.dense_model(self.apply, None, self.n), 0, True)
         return InnerModel(model, exponent, False)

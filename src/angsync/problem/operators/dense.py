@@ -19,6 +19,8 @@ _BLOCK_ENTRIES = 1 << 19  # rows are widened in blocks of about this many entrie
 
 def labels_by_rows(n: int, neighbors: Callable[[int], NDArray[np.bool_]]) -> NDArray[np.int64]:
     """Labels of the connected components, from the pattern of one row after the other, as few of them as will do."""
+    if neighbors(0)[1:].all():  # the usual case
+        return np.zeros(n, dtype=np.int64)
     labels = np.full(n, -1, dtype=np.int64)
     component = 0
     for seed in range(n):
@@ -121,7 +123,7 @@ class DenseOperator(Operator):
 
     def dense_model(self) -> Any:
         """What the inner iterations of the accelerated power method work on, with a workspace of its own."""
-        return kernels.dense_model(self.matrix, self.narrow)
+        return kernels.dense_model(self.matrix, self.narrow, self.n)
 
     def rotated_triangle(self, z: NDArray, *, narrow: bool) -> Any:
         return kernels.rotated(self.matrix, self.narrow if narrow else None, z)

@@ -86,7 +86,7 @@ class StreamedOperator(Operator):
         return self._copy
 
     def dense_model(self) -> Any:
-        return None if self._copy is None else kernels.dense_model(self.apply, self._copy)
+        return None if self._copy is None else kernels.dense_model(self.apply, self._copy, self.n)
 
     def shifted_entries(self, s: NDArray[np.float64], scale: float, *, narrow: bool) -> Any:
         if narrow and self._copy is None:

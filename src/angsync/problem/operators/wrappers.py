@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.kernels import time_limit
 from angsync.problem.operators.adapters import adapted
-from angsync.problem.operators.base import HermitianOperator, Operator, Unwrapped
+from angsync.problem.operators.base import HermitianOperator, InnerModel, Operator, Unwrapped
 from angsync.problem.randomness import Probes
 
 if TYPE_CHECKING:
@@ -220,11 +220,18 @@ class CountingOperator(Wrapper):
         super().__init__(base)
         self.products = products
         """Products so far, with those from before this counter was made."""
+        self._model: InnerModel | None = None
 
     def apply(self, z: NDArray) -> NDArray:
         time_limit.check()
         self.products += 1 if z.ndim == 1 else int(z.shape[1])
         return self.base.apply(z)
+
+    def inner_model(self) -> InnerModel:
+        """The model, made once: the start and all runs of one solve share its workspace."""
+        if self._model is None:
+            self._model = super().inner_model()
+        return self._model
 
     def count(self, products: int) -> None:
         time_limit.check()

@@ -8,7 +8,7 @@ import scipy.sparse
 
 import angsync as ang
 from angsync import Status, Verdict
-from angsync.pipeline import by_components, small_components
+from angsync.pipeline import plain, small
 
 pytestmark = pytest.mark.filterwarnings("ignore::angsync.errors.DisconnectedWarning")
 
@@ -33,7 +33,7 @@ def pieces(count=150, noise=0.5, orders=(2, 3, 5, 9), seed=0, isolated=4):
 def one_by_one(monkeypatch):
     def solve(C, **options):
         with monkeypatch.context() as patch:
-            patch.setattr(by_components, "is_worth_stacks", lambda *_: False)
+            patch.setattr(plain, "is_for_stacks", lambda *_: False)
             return ang.synchronize(C, **options)
 
     return solve
@@ -87,13 +87,13 @@ def test_what_a_stack_does_not_prove_goes_the_long_way(monkeypatch, one_by_one):
     C = pieces(30, orders=(9,), noise=100.0)
     expected = one_by_one(C)
     left = []
-    original = by_components.solve_component
+    original = plain.solve_component
 
-    def counted(task, first):
+    def counted(task):
         left.append(task)
-        return original(task, first)
+        return original(task)
 
-    monkeypatch.setattr(by_components, "solve_component", counted)
+    monkeypatch.setattr(plain, "solve_component", counted)
     result = ang.synchronize(C)
     assert 0 < len(left) < 30
     assert f"{30 - len(left)} components of 9 nodes or fewer in stacks" in result.method
@@ -158,7 +158,7 @@ def test_interrupted_in_a_stack_the_answer_is_that_of_trees(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(small_components, "_solve_block", interrupt)
+    monkeypatch.setattr(small, "_solve_block", interrupt)
     C = pieces(noise=0.0)
     result = ang.synchronize(C)
     assert result.status is Status.INTERRUPTED
