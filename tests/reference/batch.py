@@ -51,6 +51,8 @@ class Solved(NamedTuple):
     found: dict[str, NDArray]
     """The numbers of the problems, and the fields beside them."""
     suspects: int
+    history: NDArray | None
+    """Of one problem alone, as far as it goes."""
 
 
 def solved(solve: Callable[..., int], C: NDArray, **changes: Any) -> Solved:
@@ -59,5 +61,8 @@ def solved(solve: Callable[..., int], C: NDArray, **changes: Any) -> Solved:
     if "tolerance" in changes:
         changes.setdefault("accepted", changes["tolerance"])
     z, numbers, found = np.empty((count, n), C.dtype), BatchNumbers.of(count), np.zeros((len(FIELDS), count))
-    suspects = solve(C, chirp(n).astype(complex), z, numbers, found, OPTIONS._replace(**changes))
-    return Solved(z, numbers._asdict() | dict(zip(FIELDS, found, strict=True)), suspects)
+    options = OPTIONS._replace(**changes)
+    history = np.empty((options.max_iterations + 1, 4)) if count == 1 else None
+    suspects = solve(C, chirp(n).astype(complex), z, numbers, found, options, history)
+    kept = None if history is None else history[: numbers.iterations[0] + 1]
+    return Solved(z, numbers._asdict() | dict(zip(FIELDS, found, strict=True)), suspects, kept)

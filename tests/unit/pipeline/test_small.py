@@ -177,3 +177,77 @@ def test_unique_is_claimed_where_each_component_proves_it(one_by_one):
     assert "100 components" in two.method
     assert two.certificate.verdict is Verdict.CERTIFIED
     assert not two.certificate.unique
+
+
+def graph(n, seed=0):
+    """A path with as many chords, noise of 0.3 rad: as edges, and as a full matrix."""
+    rng = np.random.default_rng(seed)
+    i, j = np.r_[np.arange(n - 1), rng.integers(0, n, n)], np.r_[np.arange(1, n), rng.integers(0, n, n)]
+    i, j = i[i != j], j[i != j]
+    truth = 2 * np.pi * rng.random(n)
+    return ang.Measurements(i, j, truth[i] - truth[j] + 0.3 * rng.standard_normal(i.size), n=n)
+
+
+@pytest.mark.parametrize("kind", ["graph", "dense", "uneven"])
+@pytest.mark.parametrize("n", [5, 60, 128, 129])
+def test_a_result_of_few_nodes_has_all_its_fields(n, kind, one_by_one):
+    data = graph(n) if kind == "graph" else ang.simulate.gaussian(n, 0.5, rng=n).C
+    if kind == "uneven":
+        weights = np.where(np.arange(n) % 2, 1.0, 30.0)
+        data = data * np.outer(weights, weights)
+        data[0], data[:, 0] = data[0] * 100, data[:, 0] * 100
+    result, expected = ang.synchronize(data), one_by_one(data)
+    by_the_kernel = n <= 128 and (kind != "dense" or n < 48)
+    assert ("kernel for stacks" in result.method) == by_the_kernel
+    assert "kernel for stacks" not in expected.method
+    assert result.status is expected.status is Status.CONVERGED
+    assert np.abs(result.z - expected.z).max() < 1e-7
+    assert result.objective == pytest.approx(expected.objective, rel=1e-13)
+    assert (result.residual <= 1e-10, result.message, result.gauge) == (True, expected.message, expected.gauge)
+    assert (result.tolerance, result.labels, result.starts) == (expected.tolerance, expected.labels, expected.starts)
+    assert np.array_equal(result.components, expected.components)
+    assert np.abs(result.product - expected.product).max() <= 1e-6 * np.abs(expected.product).max()
+    history = result.history
+    assert history.objective.size == history.residual.size == history.step.size == result.iterations + 1
+    assert history.objective[-1] == pytest.approx(result.objective, rel=1e-13)
+    assert (np.diff(history.objective) >= -1e-13 * abs(result.objective)).all()
+    assert history.residual[-1] <= 1e-10
+    assert history.step[0] == 0
+    assert (result.iterations == 0) == (history.step.max() == 0)
+    assert result.matvecs > result.iterations
+    one, other = result.certificate, expected.certificate
+    assert (one.verdict, one.unique, one.witness) == (other.verdict, other.unique, None)
+    assert one.verdict is Verdict.CERTIFIED
+    assert one.gap_bound <= 1e-8 * abs(result.objective)
+    assert one.tolerance == other.tolerance
+    assert one.lambda_min <= 0 < one.lambda_2
+    # both are lower bounds of one number
+    assert one.lambda_2 <= 1.1 * np.linalg.eigvalsh(shifted(data, result.z))[1]
+
+
+def shifted(data, z):
+    C = data.to_sparse().toarray() if isinstance(data, ang.Measurements) else data
+    return np.diag((z.conj() * (C @ z)).real) - C
+
+
+@pytest.mark.parametrize("n", [5, 47])
+def test_a_callback_sees_the_iterates_of_few_nodes(n):
+    C, seen = ang.simulate.gaussian(n, 0.5, rng=n).C, []
+    result = ang.synchronize(C, callback=seen.append)
+    assert [progress.iteration for progress in seen] == list(range(result.iterations + 1))
+    assert ang.distance(result.z, ang.synchronize(C).z) < 1e-7
+    stopped = ang.synchronize(C, callback=lambda progress: True)
+    assert stopped.status is Status.STOPPED_BY_CALLBACK
+
+
+def test_few_nodes_that_are_not_proved_go_the_long_way():
+    left = 0
+    for seed in range(12):
+        C = pieces(1, orders=(9,), noise=100.0, seed=seed, isolated=0).toarray()
+        result = ang.synchronize(C)
+        left += "kernel for stacks" not in result.method
+        starts = np.exp(2j * np.pi * np.random.default_rng(seed).random((10, 9)))
+        best = max(ang.synchronize(C, start=start, effort="low").objective for start in starts)
+        assert result.objective >= best * (1 - 1e-9)
+        assert result.certificate.gap_bound >= best - result.objective
+    assert 0 < left < 12

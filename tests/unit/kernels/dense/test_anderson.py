@@ -105,3 +105,53 @@ def test_the_first_solve_ends_at_the_error_of_the_copy():
     size = np.linalg.norm(C @ found.z)
     assert found.residual * size <= 1.001 * model.error
     assert found.trace[-2, 1] * size > 0.9 * model.error
+
+
+def test_an_inner_solve_gives_its_product_and_begins_at_one_that_is_known():
+    C = ang.simulate.gaussian(420, 0.2 * 420**0.5, rng=0).C
+    z = np.exp(1j * np.angle(C[:, 0]))
+    options = {"target": 1e-10, "budget": 100, "noise": 1e-14, "patience": 6}
+    for model in (*list(models(C))[:2], compiled.dense_model(lambda x: C @ x, None, 420)):
+        found = model.accelerate(z, None, **options)
+        w = C @ found.z
+        assert np.linalg.norm(found.image - w) <= 1e-13 * np.linalg.norm(w)
+        assert found.first[0] == pytest.approx(np.vdot(z, C @ z).real, rel=1e-12)
+        model.forget()
+        known = model.accelerate(z, None, known=C @ z, **options)
+        assert known.products == found.products - 1
+        assert known.first == pytest.approx(found.first, rel=1e-10)
+        assert np.abs(known.z - found.z).max() < 1e-9
+
+
+@pytest.mark.parametrize("at", range(1, 9))
+def test_what_a_product_raises_leaves_the_point_that_was_reached(at):
+    C = ang.simulate.gaussian(100, 2.0, rng=0).C
+    z = np.exp(1j * np.angle(C[:, 0]))
+    count = []
+
+    def product(x):
+        count.append(x)
+        if len(count) > at:
+            raise KeyboardInterrupt
+        return C @ x
+
+    for model in (anderson.DenseModel(product), compiled.dense_model(product, None, 100)):
+        count.clear()
+        found = model.accelerate(z, None, target=1e-14, budget=100, noise=1e-14, patience=6)
+        assert isinstance(found.error, KeyboardInterrupt)
+        assert found.ending is anderson.Ending.FAILED
+        assert len(found.trace) == at - 1
+        w = C @ found.z
+        assert np.linalg.norm(found.image - w) <= 1e-13 * np.linalg.norm(w)
+
+
+def test_a_random_vector_leads_beyond_the_noise_or_says_that_it_does_not():
+    x = np.random.default_rng(0).standard_normal(300) + 0j
+    grid = ang.simulate.grid(20, 15, 0.1, rng=0).C
+    for C, clear in ((ang.simulate.gaussian(300, 0.3 * 300**0.5, rng=0).C, True), (grid, False)):
+        for model in (anderson.DenseModel(lambda v, C=C: C @ v), compiled.dense_model(lambda v, C=C: C @ v, None, 300)):
+            v, products, found = model.leading(x, 0.4, C @ x, 0.75)
+            assert found is clear
+            assert products <= anderson.MEMORY - 1
+            quotient = np.vdot(v, C @ v).real / np.vdot(v, v).real
+            assert not clear or quotient > 0.8 * np.linalg.eigvalsh(C)[-1]
