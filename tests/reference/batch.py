@@ -49,10 +49,8 @@ KERNELS = {name: for_set(name) for name in (library.AVAILABLE if library else ()
 class Solved(NamedTuple):
     z: NDArray
     found: dict[str, NDArray]
-    """The numbers of the problems, and the fields beside them."""
+    """The numbers of the problems, the fields beside them, and the history of a problem that is alone."""
     suspects: int
-    history: NDArray | None
-    """Of one problem alone, as far as it goes."""
 
 
 def solved(solve: Callable[..., int], C: NDArray, **changes: Any) -> Solved:
@@ -64,5 +62,5 @@ def solved(solve: Callable[..., int], C: NDArray, **changes: Any) -> Solved:
     options = OPTIONS._replace(**changes)
     history = np.empty((options.max_iterations + 1, 4)) if count == 1 else None
     suspects = solve(C, chirp(n).astype(complex), z, numbers, found, options, history)
-    kept = None if history is None else history[: numbers.iterations[0] + 1]
-    return Solved(z, numbers._asdict() | dict(zip(FIELDS, found, strict=True)), suspects, kept)
+    kept = {} if history is None else {"history": history[: numbers.iterations[0] + 1]}
+    return Solved(z, numbers._asdict() | dict(zip(FIELDS, found, strict=True)) | kept, suspects)

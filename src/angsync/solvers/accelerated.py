@@ -119,22 +119,19 @@ class AcceleratedGPM(SolverBase):
         return replace(self, most_steps=most_steps, tolerance=tolerance)
 
     def init(self, operator: HermitianOperator, z: NDArray) -> AcceleratedState:
-        """The point at which the first inner solve ends; the start itself if somebody watches every step."""
+        """The start with its product. With a narrow copy: the point at which the first inner solve ends.
+
+        Where no step is allowed (``most_steps`` is 0), it is the start in any case.
+        """
         operator = adapted(operator)
         inner = operator.inner_model()
         inner.model.forget()
-        if self.most_steps == 0 or (self.most_steps == 1 and not _is_copy(inner)):
+        if not _is_copy(inner) or self.most_steps == 0:
             return AcceleratedState(z, operator.apply(z), inner)
         found = self._solve(operator, inner, z, None, _deepest(operator, DEEP * self.tolerance))
-        if _is_copy(inner):
-            point = _unit_phases(operator, found.z)
-            state = AcceleratedState(point, operator.apply(point), inner)
-            return self._judged(operator, state, found, 1.0)
-        assert found.first is not None  # the product of the start was not known
-        objective, residual = found.first
-        first = (math.ldexp(objective, -inner.exponent), residual, 0.0)
-        state = _ended_on_C(operator, inner, found, (first,))
-        return self._judged(operator, state, found, found.residual / residual if residual > 0 else 0.0)
+        point = _unit_phases(operator, found.z)
+        state = AcceleratedState(point, operator.apply(point), inner)
+        return self._judged(operator, state, found, 1.0)
 
     def step(self, operator: HermitianOperator, state: AcceleratedState) -> AcceleratedState:
         """One inner solve from the point, and one product with C; or a step of Newton's method."""
@@ -150,17 +147,18 @@ class AcceleratedGPM(SolverBase):
             # The residual met the tolerance, and yet the loop asks for another step: nodes of small weight do not fit
             # yet.
             aim = residual * 1e-3
+        found = self._solve(operator, state.inner, state.z, state.Cz, aim)
         if state.on_copy:
-            found = self._solve(operator, state.inner, state.z, state.Cz, aim)
             z = _unit_phases(operator, found.z)
             new = AcceleratedState(z, operator.apply(z), state.inner)
         else:
-            found = self._solve(operator, state.inner, state.z, state.Cz, aim)
-            new = _ended_on_C(operator, state.inner, found)
+            new = _ended_on_C(operator, state, found)
+            if found.error is not None:
+                return new
         after, rest, _ = new.sizes
         if after < before - NOISE * abs(before) or not rest < gradient:
             # go on from the state before; its intermediate iterates are in the history already
-            return self._handed_over(operator, replace(state, intermediate=(), ended_by=found.error))
+            return self._handed_over(operator, replace(state, intermediate=()))
         return self._judged(operator, new, found, rest / gradient)
 
     def _solve(
@@ -186,8 +184,6 @@ class AcceleratedGPM(SolverBase):
 
     def _judged(self, operator: Operator, state: AcceleratedState, found: InnerSolve, share: float) -> AcceleratedState:
         """The state, handed over to Newton's method where the inner solve stalled or hardly moved."""
-        if found.error is not None:
-            return state
         crept = found.products >= MOST_PRODUCTS and share > _SLOW_SHARE
         return self._handed_over(operator, state) if crept or found.ending is Ending.STALLED else state
 
@@ -195,19 +191,18 @@ class AcceleratedGPM(SolverBase):
         return replace(state, newton=Newton(self.max_inner).continued(operator, state.z, state.Cz))
 
 
-def _ended_on_C(
-    operator: Operator, inner: InnerModel, found: InnerSolve, before: tuple[Measures, ...] = ()
-) -> AcceleratedState:
-    """The state after an inner solve whose products are with C itself; its iterates come after those ``before``."""
-    scale, trace = math.ldexp(1.0, -inner.exponent), found.trace.tolist()
-    iterates = tuple((scale * value, residual, length) for value, residual, length in trace)
+def _ended_on_C(operator: Operator, before: AcceleratedState, found: InnerSolve) -> AcceleratedState:
+    """The state after an inner solve whose products are with C itself: the last of them is that of its point."""
+    if len(found.trace) == 0:
+        return replace(before, intermediate=(), ended_by=found.error)
+    assert found.image is not None  # there was no base point
+    scale, trace = math.ldexp(1.0, -before.inner.exponent), found.trace.tolist()
+    passed = tuple((scale * value, residual, length) for value, residual, length in trace[:-1])
     z = _unit_phases(operator, found.z)
-    assert found.image is not None  # the product of the start was not known
-    # the product is that of the point before it was rounded to the precision of C
+    # in single precision, z was rounded since
     product = scale * found.image if operator.dtype == np.complex128 else operator.apply(z)
-    last = iterates[-1][2] if iterates else 0.0
-    passed = (*before, *iterates[:-1]) if iterates else ()
-    return AcceleratedState(z, product, inner, intermediate=passed, last_step_length=last, ended_by=found.error)
+    last = trace[-1][2]
+    return AcceleratedState(z, product, before.inner, intermediate=passed, last_step_length=last, ended_by=found.error)
 
 
 def _is_copy(inner: InnerModel) -> bool:

@@ -52,8 +52,7 @@ class StateBase:
     Cz: NDArray
     exhausted: bool = False
     intermediate: tuple[Measures, ...] = ()
-    """The iterates between the last state and this one, both excluded, if a solver takes several at once; those of
-    the first state begin with the start."""
+    """The iterates between the last state and this one, both excluded, where a solver takes several steps at once."""
     last_step_length: float = 0.0
     """2-norm of the last step, where there are intermediate iterates. Without them the loop computes it."""
     ended_by: BaseException | None = None

@@ -127,10 +127,8 @@ def iterate(
     gave_up = False
     try:
         most_steps = 1 if watched else max(0, stopping.max_iterations - iteration)
-        state = solver.limited_to(0 if clock.expired else most_steps, tolerance).init(operator, z)
+        state = solver.limited_to(most_steps, tolerance).init(operator, z)
         previous = state.z
-        trail.pass_by(state.intermediate)
-        iteration += len(state.intermediate)
         while True:
             objective, residual = state.measured(floor)
             trail.add(state, previous, objective, residual)

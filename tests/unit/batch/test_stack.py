@@ -90,8 +90,8 @@ def test_compiled_does_what_numpy_does(n, triangle, dtype):
         C = np.where(other(np.ones((n, n)), -1 if triangle == 1 else 1) > 0, 7 + 3j, C).astype(dtype)
     tolerance = 1e-6 if dtype == np.complex64 else 1e-10
     options = {"max_iterations": 100, "triangle": triangle, "tolerance": tolerance}
-    z, found, _, _ = solved(batch_compiled.solve, C, **options)
-    twin, expected, _, _ = solved(batch_reference.solve, C, **options)
+    z, found, _ = solved(batch_compiled.solve, C, **options)
+    twin, expected, _ = solved(batch_reference.solve, C, **options)
     unit = np.finfo(dtype).eps
     # the same steps, sums in another order: both within 4 n eps of the optimum times the conditioning, below 10
     assert np.abs(z - twin).max() < 40 * n * unit + 2 * tolerance

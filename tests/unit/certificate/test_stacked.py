@@ -18,7 +18,7 @@ PRECISIONS = (np.complex64, np.complex128)
 def proved(solve, C, **changes):
     """The phases, scaled to unit modulus as the proof does it, and what was found, by name."""
     single = C.dtype == np.complex64
-    z, found, _, _ = solved(solve, C, **({"tolerance": 1e-6 if single else 1e-10} | changes))
+    z, found, _ = solved(solve, C, **({"tolerance": 1e-6 if single else 1e-10} | changes))
     z = z.astype(complex)
     return z / np.abs(z), found
 

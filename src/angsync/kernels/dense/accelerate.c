@@ -190,8 +190,6 @@ int dense_accelerate(const source_t *from, acceleration_t *a) {
             a->products = a->rejected = a->taken = 0;
             return FAILED;
         } else products++;
-        a->first_objective = f;
-        a->first_residual = residual;
     }
     double size = base_w ? fabs(dot(2 * n, z, base_w)) : fabs(f);
     while (1) {

@@ -21,7 +21,6 @@ typedef struct {
     /* what is found */
     int64_t products, rejected, taken;
     double residual;
-    double first_objective, first_residual; /* at the z given, where there is no base point */
     const double *image; /* the product at the z found by the model; it lies among `vectors` */
 } acceleration_t;
 

@@ -58,10 +58,8 @@ class InnerSolve:
     rejected: int
     trace: NDArray[np.float64]
     """For every step: the objective of the model minus the one at the base point, the residual, the length."""
-    first: tuple[float, float] | None = None
-    """Objective and residual at the start, by the model; None where its product was known."""
     image: NDArray[np.complex128] | None = None
-    """The product of the model with z; None where that of the start was known."""
+    """The product of the model with z; None where there was a base point."""
     error: BaseException | None = None
     """What a function that multiplies with C raised, which ended the solve at z."""
 
@@ -229,14 +227,13 @@ class DenseModel:
         """
         model = _Neighborhood(self._product, z, base)
         here, scale = model.begin(known)
-        first = None if base is not None else (here.value, here.residual)
         rejected = 0
         error: BaseException | None = None
         trace: list[tuple[float, float, float]] = []
 
         def ended(ending: Ending) -> InnerSolve:
             steps = np.array(trace).reshape(-1, 3)
-            return InnerSolve(z, ending, model.products, here.residual, rejected, steps, first, here.image, error)
+            return InnerSolve(z, ending, model.products, here.residual, rejected, steps, here.image, error)
 
         while True:
             if here.residual <= max(target, share * self.error / here.size if here.size > 0 else 0.0):

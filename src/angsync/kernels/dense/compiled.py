@@ -43,7 +43,7 @@ class Acceleration(ctypes.Structure):
         ("base", ADDRESS), ("known", ADDRESS), ("z", ADDRESS), ("target", REAL), ("inexact", REAL), ("noise", REAL),
         ("budget", SIZE), ("most", SIZE), ("patience", SIZE), ("vectors", ADDRESS), ("gram", ADDRESS),
         ("order", ADDRESS), ("trace", ADDRESS), ("products", SIZE), ("rejected", SIZE), ("taken", SIZE),
-        ("residual", REAL), ("first_objective", REAL), ("first_residual", REAL), ("image", ADDRESS),
+        ("residual", REAL), ("image", ADDRESS),
     )  # fmt: skip
 
 
@@ -323,8 +323,7 @@ class DenseModel:
         steps = trace[: call.taken]
         if base is not None:
             return InnerSolve(z, ending, call.products, call.residual, call.rejected, steps, error=error)
-        first = call.first_objective, call.first_residual
-        return InnerSolve(z, ending, call.products, call.residual, call.rejected, steps, first, self._image(), error)
+        return InnerSolve(z, ending, call.products, call.residual, call.rejected, steps, self._image(), error)
 
     def _image(self) -> NDArray[np.complex128]:
         """The product at the point of the last inner solve, which lies among the work vectors."""

@@ -89,7 +89,7 @@ class Products:
 
     def _multiply(self) -> int:
         try:
-            self.image[:] = self.product(self.given.copy())  # who gave the function may keep what it is given
+            self.image[:] = self.product(self.given)
         except BaseException as error:  # Ctrl-C too: nothing may pass through C
             self.error = error
             return 1

@@ -59,7 +59,8 @@ class ProtocolAdapter(Operator):
         return self.operator.dtype
 
     def apply(self, z: NDArray) -> NDArray:
-        return _finite(np.array(self.operator.apply(z)), z, "apply")  # a copy: it may write into the same array again
+        # copies: it may write into the vector, keep it, or write into the same product again
+        return _finite(np.array(self.operator.apply(z.copy())), z, "apply")
 
     def diagonal(self) -> NDArray[np.float64]:
         return self.operator.diagonal()
@@ -106,8 +107,8 @@ class LinearOperatorAdapter(Operator):
         return self._dtype
 
     def apply(self, z: NDArray) -> NDArray:
-        # Copies: an operator may write each product into the same array.
-        product = np.array(self.operator.matvec(z) if z.ndim == 1 else self.operator.matmat(z))
+        # Copies: an operator may write into the vector, keep it, or write each product into the same array.
+        product = np.array(self.operator.matvec(z.copy()) if z.ndim == 1 else self.operator.matmat(z.copy()))
         if z.ndim == 2 and z.shape[1] > 1 and np.array_equal(product[:, 0], product[:, -1]):
             # SciPy's own matmat puts the products of all columns together when the last one is known.
             product = np.stack([np.array(self.operator.matvec(column)) for column in z.T], axis=1)

@@ -115,11 +115,9 @@ def test_an_inner_solve_gives_its_product_and_begins_at_one_that_is_known():
         found = model.accelerate(z, None, **options)
         w = C @ found.z
         assert np.linalg.norm(found.image - w) <= 1e-13 * np.linalg.norm(w)
-        assert found.first[0] == pytest.approx(np.vdot(z, C @ z).real, rel=1e-12)
         model.forget()
         known = model.accelerate(z, None, known=C @ z, **options)
         assert known.products == found.products - 1
-        assert known.first == pytest.approx(found.first, rel=1e-10)
         assert np.abs(known.z - found.z).max() < 1e-9
 
 

@@ -160,7 +160,7 @@ def test_a_time_limit_and_an_interruption_keep_the_best_so_far(processes, store)
     operator = ang.as_operator(store, client=processes)
     begin = time.monotonic()
     with pytest.warns(ang.errors.ConvergenceWarning):
-        result = ang.synchronize(operator, stopping=ang.Stopping(tolerance=1e-12, max_seconds=0.3))
+        result = ang.synchronize(operator, stopping=ang.Stopping(tolerance=1e-12, max_seconds=0.1))
     assert result.status is Status.TIME_LIMIT
     assert time.monotonic() - begin < 30
     calls, apply = iter(range(1000)), operator.apply
