@@ -66,7 +66,7 @@ def test_auto_explains_what_it_chose():
     dense = ang.synchronize(ang.simulate.gaussian(50, 0.5, rng=0).C)
     assert "GPM" in dense.method
     assert "dense" in dense.method
-    sparse = ang.synchronize(ang.simulate.grid(8, 8, 0.2, rng=0).C)
+    sparse = ang.synchronize(ang.simulate.grid(12, 12, 0.2, rng=0).C)
     assert "Newton" in sparse.method
     assert "sparse" in sparse.method
     explicit = ang.synchronize(ang.simulate.gaussian(50, 0.5, rng=0).C, solver=ang.GPM(4.0))

@@ -22,6 +22,7 @@ from angsync.kernels.batch.numbers import CONVERGED, FIELDS, MAX_ORDER, PROVE_AL
 from angsync.pipeline.assembly import Run
 from angsync.pipeline.call import Call
 from angsync.problem.operators import DenseOperator, Operator, SparseOperator
+from angsync.problem.residual import objective_and_residual, rounding_floor
 from angsync.solvers.loop import UNEVEN_RATIO, is_even
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
 
@@ -214,6 +215,10 @@ def _solve_block(
     fields: dict[str, NDArray] = {"status": numbers.status, "components": numbers.components}
     claims = certificates(dict(zip(FIELDS, found, strict=True)) | fields, m, _CLAIMS)
     proved = (numbers.status == CONVERGED) & (claims["verdict"] == 0) & (found[FIELDS.index("nodes")] == m)
+    if proved.any() and history is not None and operator.diagonal().any():
+        # the kernel leaves the diagonal out: with it, C z may nearly vanish
+        _, residual = objective_and_residual(phases[0], operator.apply(phases[0]), rounding_floor(operator))
+        proved &= residual <= tolerance
     for k in np.flatnonzero(proved & ~(claims["unique"] > 0)):
         # what is tied by measurements of small weight needs a proof of its own, unless the optimum is unique
         moduli = np.abs(stack[k])
