@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import FileFormatError
+from angsync.errors import FileFormatError, InputError, in_one_line
 from angsync.problem.array_libraries import store_library
 
 ABSENT = ("error", "empty", "zeros")
@@ -109,7 +109,13 @@ def marked(data: Any, absent: str, advice: str = ADVICE) -> Any:
         return data
     file = io.BytesIO()
     walk = _Walk(file, change)
-    walk.dump(data.variable if type(data).__name__ == "DataArray" else data)  # not its coordinates
+    try:
+        walk.dump(data.variable if type(data).__name__ == "DataArray" else data)  # not its coordinates
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"it cannot be seen which chunks the array needs ({in_one_line(error)}). Load it first, for example with "
+            "array.compute()."
+        ) from None
     file.seek(0)
     return _Copy(file, walk.kept).load()
 

@@ -138,6 +138,18 @@ def test_a_source_inside_the_tasks_is_seen(store, stack):
     assert np.array_equal(ang.synchronize(inline[4:]).z.values, ang.synchronize(stack[4:]).z)
 
 
+def test_an_array_that_cannot_be_looked_into_is_refused(store):
+    class Task(tuple):
+        __module__ = "dask"  # a part of a graph that cannot be copied
+
+        def __reduce__(self):
+            raise TypeError("no copies")
+
+    given = da.map_blocks(lambda block, more: block, lazily(store).data, Task())
+    with pytest.raises(InputError, match="no copies"):
+        ang.synchronize(given)
+
+
 def test_numbers_without_nan_are_an_error_in_any_case(tmp_path):
     array = zarr.open_array(str(tmp_path / "C.zarr"), mode="w", shape=(4, 3, 3), chunks=(2, 3, 3), dtype="i4")
     array[...] = 1
