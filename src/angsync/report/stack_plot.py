@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.problem.array_libraries import to_numpy
-from angsync.report.canvas import BLUE, ORANGE, PURPLE, SKY, VERMILLION, figure_of, literal
+from angsync.report.canvas import BLUE, ORANGE, PURPLE, SKY, VERMILLION, check_extra, figure_of, literal
 from angsync.report.numbers import counted
 from angsync.report.picture_plot import draw_picture, plot_pictures
 from angsync.report.pictures import Map
@@ -51,6 +51,7 @@ def plot_stack(result: BatchResult, node: int | None = None, *, errors: bool | N
     if not -result.n <= node < result.n:
         raise InputError(f"node must be one of 0 to {result.n - 1}, not {node}.")
     node %= result.n
+    check_extra("plotting a result")  # before what takes time
     outcomes = result.outcomes()
     if len(result.shape) < 2:
         return _plot_row(result, outcomes, figure)

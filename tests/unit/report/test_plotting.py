@@ -88,10 +88,11 @@ def test_a_stack_is_no_single_problem():
 
 @pytest.mark.parametrize("library", ["matplotlib", "jinja2"])
 def test_without_the_extra_it_is_named_before_any_work(monkeypatch, tmp_path, library):
-    result, stack = solved(), ang.synchronize(np.ones((2, 3, 3)))
+    result, stack = solved(), ang.synchronize(np.ones((2, 2, 3, 3)))
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == library else found(name))
-    monkeypatch.setattr(type(result), "standard_errors", lambda _: pytest.fail("error bars were worked out first"))
+    for one in (result, stack):
+        monkeypatch.setattr(type(one), "standard_errors", lambda _: pytest.fail("error bars were worked out first"))
     for call in (*(lambda kind=kind: result.plot(kind) for kind in KINDS), stack.plot):
         with pytest.raises(MissingDependencyError, match=r"angsync\[report\]"):
             call()
