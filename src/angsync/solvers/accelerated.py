@@ -74,7 +74,7 @@ class AcceleratedGPM(SolverBase):
 
     Without compiled kernels and for operators that are not dense there is no narrow copy; then all products are with C.
 
-    Needs 33 real n-vectors beside the workspace of a product, and a quarter of a triangle of C for the copy; what
+    Needs 35 real n-vectors beside the workspace of a product, and a quarter of a triangle of C for the copy; what
     Newton's method adds is :data:`angsync.solvers.memory.ROTATED_TRIANGLE`.
 
     Parameters
@@ -102,7 +102,7 @@ class AcceleratedGPM(SolverBase):
     starts: int | None = None
     most_steps: int | None = field(default=None, repr=False)
     tolerance: float = field(default=RESIDUAL_TOLERANCE, repr=False)
-    memory: ClassVar[MemoryBudget] = MemoryBudget(vectors=34) + NARROW_COPY
+    memory: ClassVar[MemoryBudget] = MemoryBudget(vectors=35) + NARROW_COPY
     finishes_light_rows: ClassVar[bool] = True
     takes_further_starts: ClassVar[bool] = True
 

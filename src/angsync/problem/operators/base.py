@@ -255,11 +255,6 @@ class Operator(ABC):
     # Questions that only a dense matrix in the memory of the host can answer.
 
     @property
-    def is_inspected(self) -> bool:
-        """Whether this is a dense matrix that one compiled pass found finite, Hermitian and of ordinary scale."""
-        return False
-
-    @property
     def narrow(self) -> kernels.NarrowCopy | None:
         """The copy of one triangle of :meth:`entries` in 16 bits a number; None without one."""
         return None

@@ -75,10 +75,6 @@ class DenseOperator(Operator):
     def is_dense_matrix(self) -> bool:
         return True
 
-    @property
-    def is_inspected(self) -> bool:
-        return self._inspection is not None
-
     def has_dominant_diagonal(self) -> bool:
         if self._dominated is None:
             self._dominated = super().has_dominant_diagonal()

@@ -14,15 +14,9 @@ def random_phases(operator: Operator, rng: np.random.Generator) -> NDArray:
     return np.exp(2j * np.pi * rng.random(operator.n)).astype(operator.dtype)
 
 
-def small_turns(n: int, rng: np.random.Generator) -> NDArray[np.complex128]:
-    """Phases near 1."""
-    turns: NDArray[np.complex128] = np.exp(0.1j * rng.standard_normal(n))
-    return turns
-
-
 def leave_the_real_line(operator: Operator, z: NDArray, rng: np.random.Generator) -> NDArray:
     """Turn every phase a little when C is real: every vector of signs is then a critical point for ever."""
     if operator.n > 1 and operator.is_real():
-        z = z * small_turns(operator.n, rng).astype(z.dtype)
+        z = z * np.exp(0.1j * rng.standard_normal(operator.n)).astype(z.dtype)
         return normalize(z, z)
     return z

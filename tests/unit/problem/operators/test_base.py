@@ -107,7 +107,7 @@ def test_general_answers_where_only_products_are_known():
     assert operator.narrow_product() is None
     assert operator.rotated_product(np.ones(12), narrow=True) is None
     assert operator.shifted_matrix(np.ones(12), narrow=False) is None
-    assert (operator.is_dense_matrix, operator.is_on_device, operator.is_inspected) == (False, False, False)
+    assert (operator.is_dense_matrix, operator.is_on_device) == (False, False)
     assert operator.narrow_distance() == operator.narrow_rounding() == np.inf
     assert operator.row_length() == 12
     assert operator.unwrapped() == (operator, 0)
