@@ -162,30 +162,19 @@ CASES = [
 ]
 
 
-def heard_on(route):
-    """The warnings of the library on this route."""
+def heard_at(route):
+    """The kinds of warnings of the library on this route; all of them must point at the call."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         route()
-    return [record for record in heard if issubclass(record.category, AngsyncWarning)]
-
-
-def places(route):
-    return {(record.filename, record.lineno) for record in heard_on(route)}
-
-
-def call_of(route):
-    return {(__file__, route.__code__.co_firstlineno)}
-
-
-@pytest.mark.parametrize(("category", "route"), CASES)
-def test_the_route_warns(category, route):
-    assert category in {record.category for record in heard_on(route)}
+    ours = [record for record in heard if issubclass(record.category, AngsyncWarning)]
+    assert {(record.filename, record.lineno) for record in ours} == {(__file__, route.__code__.co_firstlineno)}
+    return [record.category for record in ours]
 
 
 @pytest.mark.parametrize(("category", "route"), CASES)
 def test_a_warning_points_at_the_call(category, route):
-    assert places(route) == call_of(route)
+    assert category in heard_at(route)
 
 
 @pytest.fixture
@@ -198,25 +187,11 @@ def square(tmp_path):
         return path, pose_graph.read(path)
 
 
-def test_a_pose_graph_in_pieces_with_several_fixed_poses_points_at_the_call(square):
-    route = lambda: pose_graph.optimize(square[1])  # noqa: E731
-    assert [record.category for record in heard_on(route)] == [DisconnectedWarning, AngsyncWarning]
-    assert places(route) == call_of(route)
-
-
-def test_a_pose_graph_that_is_not_finished_warns(square):
-    heard = heard_on(lambda: pose_graph.optimize(square[1], stopping=ang.Stopping(max_iterations=0)))
-    assert heard[-1].category is ConvergenceWarning
-
-
-def test_a_pose_graph_that_is_not_finished_points_at_the_call(square):
-    route = lambda: pose_graph.optimize(square[1], stopping=ang.Stopping(max_iterations=0))  # noqa: E731
-    assert places(route) == call_of(route)
-
-
-def test_lines_of_a_file_that_are_not_used_point_at_the_call(square):
-    route = lambda: pose_graph.read(square[0])  # noqa: E731
-    assert places(route) == call_of(route)
+def test_warnings_about_a_pose_graph_point_at_the_call(square):
+    assert heard_at(lambda: pose_graph.optimize(square[1])) == [DisconnectedWarning, AngsyncWarning]
+    unfinished = heard_at(lambda: pose_graph.optimize(square[1], stopping=ang.Stopping(max_iterations=0)))
+    assert unfinished[-1] is ConvergenceWarning
+    assert heard_at(lambda: pose_graph.read(square[0]))  # lines of the file that are not used
 
 
 def test_every_kind_of_warning_has_its_routes_here():
