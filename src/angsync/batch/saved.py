@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import FileFormatError, OutputError
+from angsync.errors import FileFormatError
 from angsync.io.arrays import load_arrays
-from angsync.io.atomic import atomic_open
+from angsync.io.atomic import atomic_open, check_writable
 from angsync.io.failures import existing_file, listed, reading
 
 _VERSION = 2  # of the layout; 1 had no pieces
-_SUFFIX = ".npz"
+SUFFIX = ".npz"
 _KINDS = {
     "objective": "f", "residual": "f", "iterations": "i", "status": "i", "components": "i", "verdict": "i",
     "gap_bound": "f", "relative_gap": "f", "lambda_2": "f",
@@ -24,19 +24,9 @@ _KINDS = {
 _NEEDED = ("z", "objective", "residual", "iterations", "status", "tolerance", "gauge", "seconds")
 
 
-def check_path(path: str | os.PathLike[str]) -> None:
-    """Raise :class:`OutputError` now if the result of a stack would not be saved to ``path`` later."""
-    if Path(path).suffix.lower() != _SUFFIX:
-        raise OutputError(
-            f"cannot write {path}: the result of a stack is saved as {_SUFFIX}, not as {Path(path).suffix!r}. "
-            "Change the suffix."
-        )
-
-
 def save(path: str | os.PathLike[str], numbers: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> None:
     """Write tolerance, gauge and seconds, and the arrays of a result."""
-    check_path(path)
-    with atomic_open(path, "wb") as stream:
+    with atomic_open(check_writable(path, SUFFIX), "wb") as stream:
         np.savez(stream, batch_version=_VERSION, **numbers, **arrays)  # type: ignore[arg-type]
 
 

@@ -17,6 +17,7 @@ from rich.console import Console
 from angsync.cli import ENDING, give_up
 from angsync.cli.root import option
 from angsync.errors import AngsyncError, AngsyncWarning, InputError, OutputError, UnfinishedError
+from angsync.io.atomic import check_writable
 
 
 class Output(NamedTuple):
@@ -33,6 +34,11 @@ class Output(NamedTuple):
 def screen() -> Console:
     """Return standard error; with --quiet it is not a terminal, so that there is no progress on it."""
     return Console(stderr=True, force_terminal=False if option("quiet") else None)
+
+
+def ending(*suffixes: str) -> Callable[[Path], object]:
+    """Return the check of an output whose name must end in one of these."""
+    return lambda path: check_writable(path, *suffixes)
 
 
 @contextmanager

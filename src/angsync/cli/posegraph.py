@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from angsync.cli import options
 from angsync.cli.application import run_application
 from angsync.cli.options import argument, option
-from angsync.cli.outcome import Output, refuse
+from angsync.cli.outcome import Output, ending, refuse
 from angsync.cli.root import app
 from angsync.errors import InputError
 
@@ -49,9 +49,6 @@ def posegraph(
     are a minimum of e^T I e, which g2o and gtsam minimize, and the proof is still about the other cost.
     """
     from angsync.applications import pose_graph
-    from angsync.applications.pose_graph.marginals import check_covariances_path
-    from angsync.applications.pose_graph.robust import check_rejected_path
-    from angsync.io.g2o_file import check_g2o_path
     from angsync.pipeline.robust.settings import Robust
     from angsync.report.picture_plot import check_picture_path
     from angsync.solvers.stopping import Stopping
@@ -81,12 +78,12 @@ def posegraph(
         report,
         json,
         Output("picture", picture, check_picture_path, lambda result, path: result.picture(path, title=file.name)),
-        Output("rejected", rejected, check_rejected_path,
+        Output("rejected", rejected, ending(".csv"),
                lambda result, path: result.robust.save_rejected(path, result.graph)),
-        Output("covariances", covariances, check_covariances_path,
+        Output("covariances", covariances, ending(".csv"),
                lambda result, path: result.save_covariances(path, reference=reference)),
         name="poses",
-        check=check_g2o_path,
+        check=ending(".g2o"),
         content=_object,
         is_good=lambda result: result.is_start_proved and result.has_reached_a_minimum,
     )  # fmt: skip

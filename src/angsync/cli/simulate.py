@@ -11,7 +11,7 @@ import typer
 from angsync.cli import options
 from angsync.cli.options import option
 from angsync.cli.root import app
-from angsync.errors import InputError, OutputError
+from angsync.errors import InputError
 from angsync.io.formats import MATRIX_WRITERS, MEASUREMENT_WRITERS
 
 if TYPE_CHECKING:
@@ -41,13 +41,7 @@ def simulate(
     from angsync.io.atomic import check_writable
 
     matrices = MATRIX_WRITERS if model == "gaussian" else {}
-    suffixes = {**MEASUREMENT_WRITERS, **matrices}
-    if output.suffix.lower() not in suffixes:
-        raise OutputError(
-            f"cannot write {output}: {model} is written as {', '.join(suffixes)}, not as {output.suffix!r}. "
-            "Change the suffix."
-        )
-    check_writable(output)
+    check_writable(output, *(MEASUREMENT_WRITERS | matrices))
     settings = {"n": n, "p": p, "sigma": sigma, "rows": rows, "columns": columns, "law": law, "holonomy": holonomy}
     given = {name: value for name, value in settings.items() if value is not None}
     with watching("simulating"):

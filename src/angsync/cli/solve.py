@@ -14,9 +14,10 @@ import typer
 
 from angsync.cli import options
 from angsync.cli.application import provenance
-from angsync.cli.outcome import Output, check_outputs, deliver, exit_code, refuse
+from angsync.cli.outcome import Output, check_outputs, deliver, ending, exit_code, refuse
 from angsync.cli.root import app
 from angsync.errors import AngsyncWarning, FileFormatError, InputError, warn_user
+from angsync.io.formats import RESULT
 from angsync.problem.units import in_radians
 from angsync.solvers.starts.names import OFFERED
 
@@ -73,7 +74,6 @@ def solve(
     from angsync.cli.progress import watching
     from angsync.front_door import synchronize
     from angsync.io.columns import ColumnNames
-    from angsync.io.result_file import check_result_path
     from angsync.pipeline.save_best import SaveBest
     from angsync.problem.array_libraries import is_stack
     from angsync.report.canvas import check_page
@@ -98,7 +98,7 @@ def solve(
     refuse("is for the output of a zarr stack. One problem continues with --start FILE.", resume=resume)
     title = "standard input" if str(file) == "-" else file.name
     outputs = check_outputs([file], [
-        Output("phases", output, check_result_path,
+        Output("phases", output, ending(*RESULT),
                lambda result, path: result.save(path, standard_errors=errors, unit=unit)),
         Output("report", report, check_page,
                lambda result, path: result.to_html(path, title=f"angsync: {title}", standard_errors=errors,

@@ -14,8 +14,8 @@ import typer
 from angsync.batch import on_disk
 from angsync.batch.call import StackCall
 from angsync.batch.result import BatchStatus
-from angsync.batch.saved import check_path
-from angsync.cli.outcome import Output, check_outputs, deliver, show
+from angsync.batch.saved import SUFFIX
+from angsync.cli.outcome import Output, check_outputs, deliver, ending, show
 from angsync.cli.progress import NAMED, counting, watching
 from angsync.errors import InputError
 from angsync.front_door import synchronize
@@ -29,7 +29,7 @@ def solve_stack(
 ) -> None:
     """Solve a stack, write the result, print counts by verdict and end."""
     wanted = check_outputs(
-        [], [Output("phases", output, check_path, lambda result, path: result.save(path, standard_errors=errors))]
+        [], [Output("phases", output, ending(SUFFIX), lambda result, path: result.save(path, standard_errors=errors))]
     )
     with watching("solving"):
         result: Any = synchronize(data, gauge=_gauge(gauge), **call)

@@ -13,11 +13,16 @@ from pathlib import Path
 from typing import IO, Any
 
 from angsync.errors import OutputError
+from angsync.io.formats import in_words
 
 
-def check_writable(path: str | os.PathLike[str]) -> Path:
-    """Raise :class:`OutputError` now if ``path`` could not be written later."""
+def check_writable(path: str | os.PathLike[str], *suffixes: str) -> Path:
+    """Raise :class:`OutputError` now if ``path`` could not be written later, or has none of the suffixes, if given."""
     path = Path(path)
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise OutputError(
+            f"cannot write {path}: the format is {in_words(suffixes)}, not {path.suffix!r}. Change the suffix."
+        )
     target = target_of(path)
     if target.is_dir():
         raise OutputError(f"cannot write {path}: it is a directory. Give a file name.")

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import FileFormatError, OutputError
+from angsync.errors import FileFormatError
 from angsync.io.atomic import atomic_open, check_writable
 from angsync.io.failures import listed, quoted, reading
 from angsync.problem.measurements import Measurements
@@ -175,14 +175,6 @@ def _measurements(content: G2oContent, weights: str) -> Measurements:
     )
 
 
-def check_g2o_path(path: str | os.PathLike[str]) -> Path:
-    """Raise :class:`OutputError` now if g2o text could not be written to ``path`` later."""
-    path = Path(path)
-    if path.suffix.lower() != ".g2o":
-        raise OutputError(f"cannot write {path}: poses are written as g2o text. Give a name that ends in .g2o.")
-    return check_writable(path)
-
-
 def write_g2o(
     path: str | os.PathLike[str],
     nodes: Sequence[int],
@@ -194,7 +186,7 @@ def write_g2o(
 
     Complete or not at all. Numbers are written with as many digits as it takes to read the same double back.
     """
-    with atomic_open(check_g2o_path(path)) as stream:
+    with atomic_open(check_writable(path, ".g2o")) as stream:
         for node, pose in zip(nodes, poses.tolist(), strict=True):
             stream.write(f"VERTEX_SE2 {node} {' '.join(map(repr, pose))}\n")
         for node, position in landmarks:

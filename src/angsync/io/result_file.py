@@ -21,7 +21,7 @@ from angsync.io.arrays import load_arrays, save_arrays
 from angsync.io.atomic import check_writable
 from angsync.io.columns import storable_labels
 from angsync.io.failures import existing_file, listed, quoted, reading
-from angsync.io.formats import RESULT, in_words
+from angsync.io.formats import RESULT
 from angsync.io.strict_json import to_json
 from angsync.io.table import arrow, write_csv, write_parquet
 from angsync.problem.units import check_unit, in_unit
@@ -35,24 +35,11 @@ _RESERVED = {"format", "format_version", "metadata"}
 _STORED, _COMPLEX = "__stored__", "__complex__"
 
 
-def check_result_path(path: str | os.PathLike[str]) -> Path:
-    """Raise :class:`OutputError` now if a result could not be saved to ``path`` later."""
-    return _check_suffix(path, RESULT, "a result is saved")
-
-
 def check_table_path(path: str | os.PathLike[str]) -> Path:
     """Raise :class:`OutputError` now if a table could not be written to ``path`` later."""
     if Path(path).suffix.lower() == ".parquet":
         arrow(f"writing {path}")
-    return _check_suffix(path, TABLES, "a table is written")
-
-
-def _check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...], what: str) -> Path:
-    if Path(path).suffix.lower() not in suffixes:
-        raise OutputError(
-            f"cannot write {path}: {what} as {in_words(suffixes)}, not as {Path(path).suffix!r}. Change the suffix."
-        )
-    return check_writable(path)
+    return check_writable(path, *TABLES)
 
 
 def save_fields(path: str | os.PathLike[str], fields: Mapping[str, Any], unit: str = "rad") -> None:
@@ -64,7 +51,7 @@ def save_fields(path: str | os.PathLike[str], fields: Mapping[str, Any], unit: s
     warning.
     """
     check_unit(unit)
-    file = check_result_path(path)
+    file = check_writable(path, *RESULT)
     z = np.asarray(fields.get("z"))
     if z.dtype.kind != "c" or z.ndim == 0:
         raise InputError("a result needs the field 'z', a complex array with one entry per node.")

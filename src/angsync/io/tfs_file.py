@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from angsync.errors import FileFormatError, MissingDependencyError, OutputError
+from angsync.errors import FileFormatError, MissingDependencyError
 from angsync.io.atomic import atomic_path, check_writable
 from angsync.io.failures import existing_file, listed, reading
 from angsync.io.table import Table
@@ -37,10 +37,8 @@ def read_tfs(path: str | os.PathLike[str]) -> tuple[Mapping[str, Any], Table]:
 
 def check_tfs_path(path: str | os.PathLike[str]) -> Path:
     """Raise :class:`OutputError` now if a TFS table could not be written to ``path`` later."""
-    if Path(path).suffix.lower() != ".tfs":
-        raise OutputError(f"cannot write {path}: a TFS table has the suffix .tfs. Change the suffix.")
     tfs_library(f"writing {path}")
-    return check_writable(path)
+    return check_writable(path, ".tfs")
 
 
 def write_tfs(path: str | os.PathLike[str], headers: Mapping[str, Any], columns: Mapping[str, NDArray]) -> None:

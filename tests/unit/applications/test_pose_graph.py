@@ -224,7 +224,7 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_a_wrong_output_leaves_nothing(file, tmp_path):
     result = optimize(read(file(SQUARE)))
     for save in (lambda: result.save(tmp_path / "out.txt"), lambda: result.picture(tmp_path / "out.png")):
-        with pytest.raises(OutputError, match="ends in"):
+        with pytest.raises(OutputError, match="Change the suffix"):
             save()
     assert [path.name for path in tmp_path.iterdir()] == ["graph.g2o"]
 

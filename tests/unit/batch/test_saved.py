@@ -44,7 +44,7 @@ def test_everything_comes_back(stored):
 
 @pytest.mark.parametrize("name", ["x.h5", "x.csv", "x", "x.npy", "x.mat"])
 def test_other_suffixes_are_refused(tmp_path, name):
-    with pytest.raises(OutputError, match=r"saved as \.npz, not as '.*'\. Change the suffix"):
+    with pytest.raises(OutputError, match="format is npz"):
         ang.synchronize(gaussian_stack(3, 2, 0.1)).save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 

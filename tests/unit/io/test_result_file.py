@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from angsync.errors import FileFormatError, InputError, OutputError
-from angsync.io.result_file import check_result_path, check_table_path, load_fields, save_fields, write_result_table
+from angsync.io.result_file import check_table_path, load_fields, save_fields, write_result_table
 from angsync.io.table import table_of
 
 
@@ -177,14 +177,9 @@ def test_reserved_and_colliding_names(tmp_path: Path) -> None:
         save_fields(tmp_path / "r.csv", {"z": z, "components": np.zeros(5, int)})
 
 
-def test_path_is_checked_before_the_work(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"not as '\.json'"):
-        check_result_path(tmp_path / "result.json")
-    with pytest.raises(OutputError, match="does not exist"):
-        check_result_path(tmp_path / "absent" / "result.csv")
+def test_result_of_another_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="npz or csv"):
         save_fields(tmp_path / "result", {"z": np.ones(2, complex)})
-    assert check_result_path(tmp_path / "result.NPZ") == tmp_path / "result.NPZ"
 
 
 @pytest.mark.parametrize(("version", "words"), [(2, "Update"), (0, "does not exist"), ("x", "'x'"), (1.0, "1.0")])

@@ -191,10 +191,7 @@ def check_images_path(path: str | os.PathLike[str], *, resume: bool = False) -> 
     if suffix_of(path) in TABLES:
         return check_table_path(path)
     if suffix_of(path) not in IMAGE_SUFFIXES:
-        raise OutputError(
-            f"cannot write {path}: results are written as {', '.join(IMAGE_SUFFIXES + TABLES)}, not as "
-            f"{path.suffix!r}. Change the suffix."
-        )
+        check_writable(path, *IMAGE_SUFFIXES, *TABLES)
     _library("zarr" if suffix_of(path) == ".zarr" else "netCDF4", path)
     return check_output(path, resume=resume) if suffix_of(path) == ".zarr" else check_writable(path)
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from angsync.applications.pose_graph.data import PoseGraph
 from angsync.applications.pose_graph.equations import D, pulled
 from angsync.applications.pose_graph.information import InformationModel, Linearized
-from angsync.errors import InputError, OutputError
+from angsync.errors import InputError
 from angsync.io.atomic import atomic_open, check_writable
 
 _AT_ONCE = 16  # poses whose columns are solved for together
@@ -149,14 +148,6 @@ def places_of(poses: Sequence[int] | NDArray | None, n: int) -> NDArray[np.int64
     return places.astype(np.int64)
 
 
-def check_covariances_path(path: str | os.PathLike[str]) -> Path:
-    """Raise :class:`OutputError` now if covariances could not be written to ``path`` later."""
-    path = Path(path)
-    if path.suffix.lower() != ".csv":
-        raise OutputError(f"cannot write {path}: covariances are written as csv. Give a name that ends in .csv.")
-    return check_writable(path)
-
-
 def write_covariances(
     path: str | os.PathLike[str],
     graph: PoseGraph,
@@ -165,7 +156,7 @@ def write_covariances(
 ) -> None:
     """One row a pose or landmark: id, kind and the upper triangle; a landmark has no theta."""
     down, across = np.triu_indices(D)
-    with atomic_open(check_covariances_path(path)) as stream:
+    with atomic_open(check_writable(path, ".csv")) as stream:
         stream.write("id,kind,xx,xy,xtheta,yy,ytheta,thetatheta\n")
         for node, matrix in zip(graph.ids, poses, strict=True):
             stream.write(f"{node},pose,{','.join(repr(float(v)) for v in matrix[down, across])}\n")

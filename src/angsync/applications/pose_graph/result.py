@@ -161,9 +161,10 @@ class PoseGraphResult(ApplicationResult):
 
     def save_covariances(self, path: str | os.PathLike[str], *, reference: int | None = None) -> None:
         """Write the covariances of all poses and landmarks as csv."""
-        from angsync.applications.pose_graph.marginals import check_covariances_path, write_covariances
+        from angsync.applications.pose_graph.marginals import write_covariances
+        from angsync.io.atomic import check_writable
 
-        check_covariances_path(path)
+        check_writable(path, ".csv")
         marginals = self._marginals(reference)
         found = marginals.covariances(np.arange(self.graph.n + self.graph.landmarks.count))
         write_covariances(path, self.graph, found[: self.graph.n], found[self.graph.n :])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from angsync.applications.pose_graph.exchange import unbent
 from angsync.applications.pose_graph.goodness import Goodness
 from angsync.applications.pose_graph.model import PoseModel
 from angsync.applications.pose_graph.search import Belief, Groups, Search
-from angsync.errors import InputError, OutputError
+from angsync.errors import InputError
 from angsync.io.atomic import atomic_open, check_writable
 from angsync.pipeline.robust.report import Rival
 from angsync.pipeline.robust.settings import Robust
@@ -81,7 +80,7 @@ class PoseRobustReport:
 
     def save_rejected(self, path: str | os.PathLike[str], graph: PoseGraph) -> None:
         """Write the distrusted edges as csv: place in the list of edges, ids of both poses, motion, corruption."""
-        with atomic_open(check_rejected_path(path)) as stream:
+        with atomic_open(check_writable(path, ".csv")) as stream:
             stream.write("edge,i,j,dx,dy,dtheta,corruption\n")
             for k in np.flatnonzero(self.distrusted).tolist():
                 motion = ",".join(repr(float(number)) for number in graph.motion[k])
@@ -95,14 +94,6 @@ def held_against_sightings(
     """The same report, not credible where the sightings, which were all believed, contradict the believed edges."""
     reason = contradicted_by_sightings(fitted, good, scale)
     return replace(report, credible=False, reasons=(reason, *report.reasons)) if reason else report
-
-
-def check_rejected_path(path: str | os.PathLike[str]) -> Path:
-    """Raise :class:`OutputError` now if the rejected edges could not be written to ``path`` later."""
-    path = Path(path)
-    if path.suffix.lower() != ".csv":
-        raise OutputError(f"cannot write {path}: rejected edges are written as csv. Give a name that ends in .csv.")
-    return check_writable(path)
 
 
 def checked(robust: Any, trusted: Any) -> Robust | None:

@@ -129,7 +129,7 @@ def test_they_can_be_written(tmp_path):
     assert len(rows) == 20 + marks.count
     assert float(rows[5]["ytheta"]) == result.covariances([5])[0, 1, 2]
     assert (rows[-1]["kind"], rows[-1]["xx"], rows[-1]["xtheta"]) == ("landmark", "nan", "")
-    with pytest.raises(OutputError, match=r"ends in \.csv"):
+    with pytest.raises(OutputError, match="csv"):
         result.save_covariances(tmp_path / "cov.txt")
 
 

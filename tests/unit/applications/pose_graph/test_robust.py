@@ -92,7 +92,7 @@ def test_the_rejected_are_written(spoiled, tmp_path):
     assert rows[:, 0].tolist() == np.flatnonzero(false).tolist()
     assert rows[:, 1].tolist() == given.i[false].tolist()
     assert np.array_equal(rows[:, 3:6], given.motion[false])
-    with pytest.raises(OutputError, match=r"ends in \.csv"):
+    with pytest.raises(OutputError, match="csv"):
         report.save_rejected(tmp_path / "false.txt", given)
 
 
