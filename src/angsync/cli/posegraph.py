@@ -50,7 +50,7 @@ def posegraph(
     """
     from angsync.applications import pose_graph
     from angsync.pipeline.robust.settings import Robust
-    from angsync.report.picture_plot import check_picture_path
+    from angsync.report.canvas import check_page
     from angsync.solvers.stopping import Stopping
 
     # the call is checked before the work, not after
@@ -77,7 +77,8 @@ def posegraph(
         output,
         report,
         json,
-        Output("picture", picture, check_picture_path, lambda result, path: result.picture(path, title=file.name)),
+        Output("picture", picture, lambda path: check_page(path, ".svg"),
+               lambda result, path: result.picture(path, title=file.name)),
         Output("rejected", rejected, ending(".csv"),
                lambda result, path: result.robust.save_rejected(path, result.graph)),
         Output("covariances", covariances, ending(".csv"),

@@ -68,10 +68,10 @@ def check_extra(purpose: str) -> None:
         raise MissingDependencyError(" and ".join(_LIBRARIES), "report", purpose)
 
 
-def check_page(path: str | os.PathLike[str]) -> Path:
-    """Raise now if a page could not be made and written to ``path`` later."""
+def check_page(path: str | os.PathLike[str], *suffixes: str) -> Path:
+    """Raise now if a page, or a picture, could not be made and written to ``path`` later."""
     check_extra("a report")
-    return check_writable(path)
+    return check_writable(path, *suffixes)
 
 
 def figure_of(figure: Any, width: float, height: float) -> Any:

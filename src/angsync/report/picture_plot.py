@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from angsync.errors import OutputError
 from angsync.io.atomic import atomic_open
 from angsync.report.canvas import (
     BLUE,
@@ -56,17 +54,9 @@ def plot_pictures(pictures: Sequence[Picture], title: str, figure: Any = None) -
     return literal(figure)
 
 
-def check_picture_path(path: str | os.PathLike[str]) -> Path:
-    """Raise :class:`OutputError` now if pictures could not be written to ``path`` later."""
-    path = Path(path)
-    if path.suffix.lower() != ".svg":
-        raise OutputError(f"cannot write {path}: the picture is an SVG. Give a name that ends in .svg.")
-    return check_page(path)
-
-
 def write_pictures(path: str | os.PathLike[str], pictures: Sequence[Curves], title: str) -> None:
     """Write curves to an SVG file, side by side and to the same scale."""
-    with atomic_open(check_picture_path(path)) as stream, page_style():
+    with atomic_open(check_page(path, ".svg")) as stream, page_style():
         figure = plot_pictures(pictures, title)
         limits = np.array([(axes.get_xlim(), axes.get_ylim()) for axes in figure.axes])
         for axes in figure.axes:

@@ -193,7 +193,7 @@ WRONG = {
         "posegraph none.g2o": "no such file",
         "posegraph loop.g2o -o loop.g2o": "named twice",
         "posegraph none.g2o -o out.csv": "format is g2o",
-        "posegraph none.g2o --picture out.png": r"\.svg",
+        "posegraph none.g2o --picture out.png": "format is svg",
         "posegraph loop.g2o -o nowhere/out.g2o": "does not exist",
         "posegraph loop.g2o --tolerance -1 -o out.g2o": "tolerance must",
         "posegraph space.g2o -o out.g2o": "line 1: EDGE_SE3:QUAT",
