@@ -38,7 +38,7 @@ def from_matrix(C: Any, labels: Sequence[Hashable] | None) -> Measurements:
     if len(shape) != 2 or shape[0] != shape[1]:
         raise ShapeError(f"C must be a square matrix, but its shape is {shape}.")
     if scipy.sparse.issparse(C):
-        from angsync.problem.operators.sparse_format import check_format
+        from angsync.problem.operators.from_sparse import check_format
 
         upper = scipy.sparse.triu(check_format(C), k=1, format="csr")
         upper.sort_indices()

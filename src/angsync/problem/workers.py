@@ -1,12 +1,11 @@
-"""Workers of a ``distributed.Client``: are they there, and do they run this version of angsync?
+"""Workers of a ``distributed.Client``: wait for them, and refuse those with another version of angsync.
 
-The library distributed is not imported here: whoever has a client has imported it.
+The library distributed is imported only here and below: a caller with a client has imported it.
 """
 
 from __future__ import annotations
 
 import functools
-import time
 from typing import Any
 
 from angsync.errors import InputError, MissingDependencyError
@@ -17,34 +16,24 @@ _WAIT_FOR_WORKERS_SECONDS = 60.0
 
 @functools.cache  # the files of the installed package are looked through
 def version() -> str:
-    """The version of angsync in this process."""
+    """Return the version of angsync in this process."""
     import angsync
 
     return str(angsync.__version__)
 
 
 def check_version(expected: str) -> None:
-    """An error where this process has another version than the client: called at the beginning of every task."""
+    """Raise an error if this process has another version than the client: called at the beginning of every task."""
     own = version()
     if own != expected:
         raise InputError(
-            f"a worker ({worker_address()}) has angsync {own}, the client {expected}: their bits may differ. "
-            "Install one version on all of them."
+            f"a worker has angsync {own}, the client {expected}: their bits may differ. Install one version on all of "
+            "them."
         )
 
 
-def worker_address() -> str:
-    """The address of the worker that this runs on."""
-    from distributed import get_worker
-
-    try:
-        return str(get_worker().address)
-    except ValueError:  # on no worker
-        return "this process"
-
-
 def connected(client: Any) -> Any:
-    """A ``distributed.Client``: the one given, or one for the scheduler at this address."""
+    """Return a ``distributed.Client``: the one given, or one for the scheduler at this address."""
     try:
         import distributed
     except ImportError:
@@ -61,9 +50,20 @@ def connected(client: Any) -> Any:
     return client
 
 
+def wait_for_one(client: Any) -> None:
+    """Wait for a first worker: for a minute, and then raise an error instead of a call that never returns."""
+    try:
+        client.wait_for_workers(1, timeout=_WAIT_FOR_WORKERS_SECONDS)
+    except TimeoutError:
+        raise InputError(
+            f"the cluster of {client!r} has had no worker for {_WAIT_FOR_WORKERS_SECONDS:.0f} s. Start some, and call "
+            "again."
+        ) from None
+
+
 def threads_of(client: Any) -> dict[str, int]:
-    """The threads of each worker by its address, sorted; waits for a first worker, and refuses other versions."""
-    Patience(client).check()
+    """Return the threads of each worker by its address, sorted; wait for a first one, and refuse other versions."""
+    wait_for_one(client)
     versions = client.run(version)
     others = {address: found for address, found in versions.items() if found != version()}
     if others:
@@ -73,24 +73,3 @@ def threads_of(client: Any) -> dict[str, int]:
             "Install one version on all of them."
         )
     return dict(sorted((address, int(count)) for address, count in client.nthreads().items() if address in versions))
-
-
-class Patience:
-    """Waiting for a cluster without workers: for a minute, and then an error instead of a call that never returns."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-        self._alone_since: float | None = None
-
-    def check(self) -> None:
-        """Whether there are workers: called again and again while nothing comes back; waits where there are none."""
-        while not self._client.nthreads():
-            now = time.monotonic()
-            self._alone_since = now if self._alone_since is None else self._alone_since
-            if now - self._alone_since > _WAIT_FOR_WORKERS_SECONDS:
-                raise InputError(
-                    f"the cluster of {self._client!r} has had no worker for {_WAIT_FOR_WORKERS_SECONDS:.0f} s: start "
-                    "some, and call again."
-                )
-            time.sleep(0.1)
-        self._alone_since = None

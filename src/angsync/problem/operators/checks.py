@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError, NotHermitianError, ShapeError
+from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
 from angsync.kernels.rounding import pair_floor, pair_share, precision
 
 Hermitian = Literal["full", "upper", "lower"]
@@ -17,7 +17,7 @@ Hermitian = Literal["full", "upper", "lower"]
 
 
 def complex_type(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
-    """complex64 for what is given in single precision or less, otherwise complex128; ``what`` names it in a message."""
+    """Return complex64 for single precision or less, otherwise complex128; ``what`` names the data in a message."""
     if dtype.kind not in "biufc":
         raise InputError(f"{what} must be numeric, but its dtype is {dtype}.")
     native = dtype.newbyteorder("=")  # numbers from files of other machines may have their bytes the other way round
@@ -25,7 +25,7 @@ def complex_type(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
 
 
 def check_square(shape: tuple[int, ...]) -> None:
-    """One square matrix of order 1 or more, and no stack."""
+    """Refuse everything but one square matrix of order 1 or more."""
     if len(shape) > 2:
         raise ShapeError(
             f"C must be one square matrix, but its shape is {shape}. Solve a stack with "
@@ -39,58 +39,66 @@ def check_square(shape: tuple[int, ...]) -> None:
         raise InputError("C is empty (n = 0): there are no phases to find.")
 
 
-def hermitian_limit(dtype: np.dtype[Any], largest: float) -> float:
-    """Asymmetry up to this is rounding where only products, or the largest entry, are looked at."""
-    return pair_share(dtype) * largest
+def check_finite(entries: NDArray, rows: slice, columns: slice, *, transposed: bool = False) -> None:
+    """Refuse a part of C with entries that are not finite; ``transposed``: it was read as its mirror image."""
+    finite = np.isfinite(entries)
+    if not finite.all():
+        j, k = (int(at) for at in np.argwhere(~finite)[0])
+        row, column = rows.start + j, columns.start + k
+        raise not_finite(*((column, row) if transposed else (row, column)), entries[j, k])
 
 
-def beyond_rounding(gap: NDArray, size: NDArray, dtype: np.dtype[Any]) -> NDArray[np.bool_]:
-    """Where a pair differs by more than the square root of the unit of rounding times the larger of the two."""
-    beyond: NDArray[np.bool_] = gap > pair_share(dtype) * size
-    return beyond
+def not_finite(i: int, j: int, entry: Any) -> NotFiniteError:
+    """Return the exception for an entry of a full matrix that is not a number."""
+    return NotFiniteError(f"C[{i},{j}] is {entry}: entries must be finite. A pair that was not measured is 0 in C.")
 
 
-class WorstPair(NamedTuple):
-    """The pair of entries that differs most, of those that differ by more than is allowed."""
+def beyond_rounding(entries: NDArray, other: NDArray, dtype: np.dtype[Any]) -> tuple[NDArray, NDArray | None]:
+    """Compare entries with the conjugates of their mirror images.
 
-    gap: float
-    limit: float
-    i: int
-    j: int
+    Returns
+    -------
+    asymmetry
+        Their differences.
+    suspects
+        Pairs that differ by more than the square root of the unit of rounding times the larger of the two (difference,
+        row, column), or None.
+    """
+    asymmetry = np.abs(entries - other)
+    if not asymmetry.any():
+        return asymmetry, None
+    suspicious = asymmetry > pair_share(dtype) * np.maximum(np.abs(entries), np.abs(other))
+    if not suspicious.any():
+        return asymmetry, None
+    return asymmetry, np.stack([asymmetry[suspicious], *np.nonzero(suspicious)])
 
-    def error(self) -> NotHermitianError:
-        """The exception about it."""
-        return not_hermitian(self.i, self.j, self.gap, self.limit)
 
-
-def worst_pair(
-    i: NDArray[np.int64],
-    j: NDArray[np.int64],
-    gap: NDArray,
-    size: NDArray,
-    largest_in: Callable[[NDArray[np.int64]], NDArray],
-    dtype: np.dtype[Any],
-) -> WorstPair | None:
-    """A second chance for pairs that are :func:`beyond_rounding`, and the worst of the rest; None where all are good.
+def check_pairs(suspects: NDArray, largest_in: Callable[[NDArray[np.int64]], NDArray], dtype: np.dtype[Any]) -> None:
+    """Refuse pairs that are :func:`beyond_rounding` also of their rows, and name the worst one.
 
     An entry of a computed matrix such as Y Y^H carries the rounding of the terms that it was summed from, however small
     it is itself: up to 1000 units of the largest entry of its row, and of that of its column, are taken for rounding.
     ``largest_in`` gives the largest modulus in each of some rows.
     """
-    nodes = np.unique(np.concatenate([i, j]))
-    largest = np.asarray(largest_in(nodes), dtype=np.float64)
-    of_i, of_j = largest[np.searchsorted(nodes, i)], largest[np.searchsorted(nodes, j)]
-    limit = np.maximum(pair_share(dtype) * size, pair_floor(dtype) * np.minimum(of_i, of_j))
-    beyond = np.flatnonzero(gap > limit)
-    if beyond.size == 0:
-        return None
-    worst = beyond[int(np.argmax(gap[beyond]))]
-    low, high = sorted((int(i[worst]), int(j[worst])))
-    return WorstPair(float(gap[worst]), float(limit[worst]), low, high)
+    asymmetry, pairs = suspects[0], suspects[1:].astype(np.int64)
+    nodes, place = np.unique(pairs, return_inverse=True)
+    limit = pair_floor(dtype) * largest_in(nodes).astype(np.float64)[place].reshape(pairs.shape).min(axis=0)
+    beyond = np.flatnonzero(asymmetry > limit)
+    if beyond.size:
+        worst = beyond[int(np.argmax(asymmetry[beyond]))]
+        i, j = sorted(pairs[:, worst].tolist())
+        raise not_hermitian(i, j, float(asymmetry[worst]), float(limit[worst]))
+
+
+def check_real(diagonal: NDArray, largest_in: Callable[[NDArray[np.int64]], NDArray], dtype: np.dtype[Any]) -> None:
+    """Refuse a diagonal that is not real except for rounding."""
+    _, suspects = beyond_rounding(diagonal[None], np.conj(diagonal[None]), dtype)
+    if suspects is not None:
+        check_pairs(suspects[[0, 2, 2]], largest_in, dtype)
 
 
 def not_hermitian(i: int, j: int, gap: float, limit: float) -> NotHermitianError:
-    """The exception for a pair of entries that are not conjugates of each other."""
+    """Return the exception for a pair of entries that are not conjugates of each other."""
     return NotHermitianError(
         f"C must be Hermitian: |C[{i},{j}] - conj(C[{j},{i}])| = {gap:.2e}, allowed {limit:.2e}. "
         "If only one triangle is filled,",
@@ -100,19 +108,10 @@ def not_hermitian(i: int, j: int, gap: float, limit: float) -> NotHermitianError
 
 
 def check_largest(largest: float, n: int, dtype: np.dtype[Any]) -> None:
-    """Entries far enough from overflow for sums of them to be finite."""
+    """Refuse entries so near to overflow that sums of them might not be finite."""
     # f(z) sums n^2 entries in double precision, a row sums n of them in the precision of C
     if largest > min(precision(dtype).largest / (4 * n), sys.float_info.max / (4.0 * n * n)):
         raise InputError(
             f"the largest entry of C is {largest:.2e}, too near to overflow for n = {n}: divide C by 1e6, "
             "the phases do not depend on its scale."
         )
-
-
-def check_real_diagonal(diagonal: NDArray, largest: float) -> None:
-    """A diagonal that is real but for rounding."""
-    limit = hermitian_limit(diagonal.dtype, largest)
-    worst = int(np.argmax(np.abs(diagonal.imag)))
-    gap = 2 * float(abs(diagonal.imag[worst]))
-    if gap > limit:
-        raise not_hermitian(worst, worst, gap, limit)

@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from angsync import kernels
-from angsync.errors import InputError, NotFiniteError, NotHermitianError, names_keywords
+from angsync.errors import InputError, NotHermitianError, names_keywords
+from angsync.kernels.dense.narrow import SEGMENT, STRIP
+from angsync.kernels.dense.view import KINDS, TriangleView
+from angsync.kernels.rounding import pair_share
 from angsync.problem.array_libraries import is_foreign, is_stored, on_cuda, to_numpy
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators.adapters import LinearOperatorAdapter, ProtocolAdapter
@@ -21,13 +24,14 @@ from angsync.problem.operators.checks import (
     Hermitian,
     beyond_rounding,
     check_largest,
+    check_pairs,
     check_square,
     complex_type,
-    hermitian_limit,
-    worst_pair,
 )
-from angsync.problem.operators.full_matrix import dense_operator
+from angsync.problem.operators.dense import DenseOperator
 from angsync.problem.operators.sparse import SparseOperator
+
+_USUAL = 1e30  # entries below this are finite, and far from overflow in all precisions and sums
 
 
 @names_keywords
@@ -72,7 +76,9 @@ def as_operator(data: Any, hermitian: Hermitian = "full", *, client: Any = None,
     if isinstance(data, Measurements):
         return SparseOperator(data.to_sparse())
     if scipy.sparse.issparse(data):
-        return _sparse_operator(data, hermitian)
+        from angsync.problem.operators.from_sparse import sparse_operator
+
+        return sparse_operator(data, hermitian)
     if isinstance(data, LinearOperator):
         return _checked_linear_operator(data)
     if isinstance(data, HermitianOperator):
@@ -94,94 +100,133 @@ def as_operator(data: Any, hermitian: Hermitian = "full", *, client: Any = None,
     return dense_operator(data, hermitian)
 
 
-def _sparse_operator(data: Any, hermitian: Hermitian) -> SparseOperator:
-    from angsync.problem.operators.sparse_format import check_format  # loaded where there is a sparse matrix
+def dense_operator(data: Any, hermitian: Hermitian = "full") -> DenseOperator:
+    """Return the operator of a full array (or nested lists), checked.
 
-    check_square(data.shape)
-    matrix = scipy.sparse.csr_array(check_format(data)).astype(complex_type(data.dtype, "C"), copy=False)
-    if matrix.indices.dtype != np.int32 and max(matrix.nnz, *matrix.shape) < 2**31:
-        parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
-        matrix = scipy.sparse.csr_array(parts, shape=matrix.shape)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy() if matrix.has_sorted_indices else matrix.sorted_indices()
-        matrix.sum_duplicates()
-    checked = kernels.hermitian_gap(matrix) if hermitian == "full" and _all_finite(matrix.data) else None
-    if checked is not None and checked[1] == 0:
-        return SparseOperator(_finished(matrix, data, checked[0]))
-    return _checked_slowly(matrix, data, hermitian)
+    The problem is the upper triangle (``hermitian="lower"``: the lower one) and the real part of the diagonal. The
+    other triangle is compared with it and then left alone: no copy of a large matrix is made, whatever its type and
+    its strides. One compiled pass checks it; what that does not read, or finds something wrong with, is read again.
+    """
+    given = data if type(data) is np.ndarray and data.ndim == 2 and data.dtype in KINDS else _numbers(data, hermitian)
+    n = given.shape[0]
+    if n != given.shape[1] or n == 0:
+        check_square(given.shape)
+    if not given.flags.aligned:
+        given = given.copy()
+    one = None if hermitian == "full" else _one_triangle(given, hermitian)
+    found = kernels.dense_inspect(given if one is None else one)
+    if found is None or (one is not None and found.suspects is not None):
+        return _checked_slowly(given, hermitian, one)
+    if found.suspects is not None:
+        _check_tiles(given, found.suspects)
+    dtype = complex_type(given.dtype, "C")
+    check_largest(found.largest, n, dtype)
+    if found.packed is not None:
+        return DenseOperator(found.packed, found, dtype=dtype, real=given.dtype.kind != "c")
+    if one is None and found.gap == 0 and given.dtype.kind == "c":
+        return DenseOperator(given, found)
+    return DenseOperator(TriangleView(given) if one is None else one, found)
 
 
-def _all_finite(x: NDArray) -> bool:
-    """Without an array of flags: a sum is finite only if its terms are (and may overflow, which is then looked at)."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(x.sum()))
+def _one_triangle(given: NDArray, hermitian: Hermitian) -> TriangleView:
+    # the lower triangle is the upper one of the transposed matrix, conjugated
+    return TriangleView(given) if hermitian == "upper" else TriangleView(given.T, conjugated=given.dtype.kind == "c")
 
 
-def _checked_slowly(matrix: scipy.sparse.csr_array, data: Any, hermitian: Hermitian) -> SparseOperator:
-    """The same with a message for every mistake, for one triangle, and where the triangles differ by rounding."""
-    bad = ~np.isfinite(matrix.data)
-    if bad.any():
-        at = int(np.argmax(bad))
-        row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
-        raise NotFiniteError(
-            f"C[{row},{matrix.indices[at]}] is {matrix.data[at]}: entries must be finite. "
-            "A pair that was not measured is absent."
+def _numbers(data: Any, hermitian: Hermitian) -> NDArray:
+    """An array of a type that is computed with, in the order of bytes of this machine."""
+    if isinstance(data, np.ma.MaskedArray):
+        data = _unmasked(data, hermitian)
+    try:
+        given = np.asarray(data)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"C cannot be read as a matrix: {error}.") from None
+    if given.dtype == object or given.ndim == 0:
+        raise InputError(
+            f"cannot synchronize a {type(data).__name__}: give a Hermitian matrix (array, scipy.sparse, "
+            "LinearOperator) or ang.Measurements(i, j, angle)."
         )
-    largest = float(np.abs(matrix.data).max(initial=0.0))
-    diagonal = matrix.diagonal()
-    if hermitian == "lower":
-        upper = scipy.sparse.csr_array(scipy.sparse.tril(matrix, k=-1).conj().T)
-    else:
-        upper = scipy.sparse.csr_array(scipy.sparse.triu(matrix, k=1))
-    asymmetry = 0.0
+    check_square(given.shape)
+    if given.dtype in KINDS:
+        return given
+    wide = complex_type(given.dtype, "C")
+    return given.astype(wide if given.dtype.kind == "c" else np.float32 if wide == np.complex64 else np.float64)
+
+
+def _unmasked(data: np.ma.MaskedArray, hermitian: Hermitian) -> NDArray:
+    """Masked is absent: 0, also where only the mirror image is masked (a triangle that is not read masks nothing)."""
+    mask = np.ma.getmask(data)
+    if mask is np.ma.nomask or data.ndim != 2 or data.shape[0] != data.shape[1]:
+        return np.asarray(data)
+    plain: NDArray = data.filled(0)
     if hermitian == "full":
-        below = scipy.sparse.csr_array(scipy.sparse.tril(matrix, k=-1).conj().T)
-        asymmetry = _check_difference(matrix, upper, below)
-    gap = 2 * np.abs(diagonal.imag)
-    odd = np.flatnonzero(beyond_rounding(gap, np.abs(diagonal), matrix.dtype))
-    if odd.size:
-        worst = worst_pair(odd, odd, gap[odd], np.abs(diagonal[odd]), partial(_largest_in, matrix), matrix.dtype)
-        if worst is not None:
-            raise worst.error()
-    real_diagonal = scipy.sparse.diags_array(diagonal.real.astype(matrix.dtype))
-    matrix = scipy.sparse.csr_array(upper + upper.conj().T + real_diagonal)
-    return SparseOperator(_finished(matrix, data, largest), asymmetry)
+        plain[mask.T] = 0
+    return plain
 
 
-def _check_difference(
-    matrix: scipy.sparse.csr_array, upper: scipy.sparse.csr_array, below: scipy.sparse.csr_array
-) -> float:
-    """Compare the upper triangle with the lower one, turned over; the sum of the differences."""
-    gap = scipy.sparse.coo_array(abs(upper - below))
-    if not gap.nnz:
-        return 0.0
-    i, j = gap.coords
-    size = np.maximum(*(np.abs(np.asarray(side[i, j])).ravel() for side in (upper, below)))
-    bad = beyond_rounding(gap.data, size, matrix.dtype)
-    if bad.any():
-        worst = worst_pair(i[bad], j[bad], gap.data[bad], size[bad], partial(_largest_in, matrix), matrix.dtype)
-        if worst is not None:
-            raise worst.error()
-    return float(gap.data.sum(dtype=np.float64))
+def _checked_slowly(given: NDArray, hermitian: Hermitian, one: TriangleView | None) -> DenseOperator:
+    """Return the operator after the checks of a matrix larger than memory: they have a message for each mistake."""
+    dtype = complex_type(given.dtype, "C")
+    if one is None and given.shape[0] < kernels.NARROW_FROM and _is_fine(given):
+        return DenseOperator(given.astype(dtype, copy=False))
+    from angsync.problem.operators.first_read import FirstRead, Triangle  # loaded if something is unusual
+    from angsync.problem.stored import StoredArray
+
+    first = FirstRead(Triangle(StoredArray(given), lower=hermitian == "lower"), dtype, one is None, copied=False)
+    try:
+        first.look_at_all()
+    except NotHermitianError:
+        _explain_angles(given)
+        raise
+    asymmetry = first.seen.asymmetry
+    view = TriangleView(given) if one is None else one
+    if given.shape[0] < kernels.NARROW_FROM:
+        whole = one is not None or asymmetry > 0
+        return DenseOperator(np.asarray(view) if whole else given.astype(dtype, copy=False), asymmetry=asymmetry)
+    is_whole = one is None and asymmetry == 0 and given.dtype == dtype
+    return DenseOperator(given if is_whole else view, asymmetry=asymmetry)
 
 
-def _largest_in(matrix: scipy.sparse.csr_array, nodes: NDArray[np.int64]) -> NDArray:
-    """The largest modulus in each of some rows."""
-    rows = abs(matrix[nodes])
-    return np.asarray(rows.max(axis=1).todense()).ravel()
+def _is_fine(given: NDArray) -> bool:
+    """Return True for a small matrix that is Hermitian to the bit, with entries of usual size."""
+    return bool((given == given.conj().T).all() and np.abs(given).max() < _USUAL)
 
 
-def _finished(matrix: scipy.sparse.csr_array, data: Any, largest: float) -> scipy.sparse.csr_array:
-    """Without stored zeros, rows sorted; the caller's matrix is never changed, and copied only where it has to be."""
-    check_largest(largest, matrix.shape[0], matrix.dtype)
-    tidy = matrix.has_sorted_indices and np.count_nonzero(matrix.data) == matrix.nnz
-    if tidy:
-        return matrix
-    if matrix is data or np.shares_memory(matrix.data, getattr(data, "data", matrix.data[:0])):
-        matrix = matrix.copy()
-    matrix.eliminate_zeros()
-    matrix.sort_indices()
-    return matrix
+def _check_tiles(given: NDArray, suspects: NDArray[np.bool_]) -> None:
+    """Look again at those parts of a matrix in which the compiled pass found pairs that differ by much."""
+    n, pairs = given.shape[0], []
+    tiles = [(slice(0, n), slice(0, n))]
+    if suspects.size > 1:
+        tiles = [
+            (slice(k * STRIP, min(n, (k + 1) * STRIP)), slice(m * SEGMENT, min(n, (m + 1) * SEGMENT)))
+            for k, m in np.argwhere(suspects).tolist()
+        ]
+    for rows, columns in tiles:
+        _, found = beyond_rounding(given[rows, columns], given[columns, rows].conj().T, given.dtype)
+        if found is not None:
+            pairs.append(found + np.array([[0.0], [rows.start], [columns.start]]))
+    if pairs:
+        try:
+            check_pairs(np.concatenate(pairs, axis=1), partial(_largest_in, given), given.dtype)
+        except NotHermitianError:
+            _explain_angles(given)
+            raise
+
+
+def _largest_in(matrix: NDArray, nodes: NDArray[np.int64]) -> NDArray:
+    return np.array([np.abs(matrix[node]).max() for node in nodes.tolist()])
+
+
+def _explain_angles(given: NDArray) -> None:
+    """A matrix of angles has a message of its own."""
+    if given.dtype.kind == "c" and given.imag.any():
+        return
+    real = given.real
+    if np.abs(real + real.T).max() <= np.sqrt(np.finfo(given.dtype).eps) * np.abs(real).max():
+        raise NotHermitianError(
+            "C is real and antisymmetric: it looks like a matrix of angles theta_j - theta_l. Pass np.exp(1j * C), "
+            "with 0 where a pair was not measured."
+        )
 
 
 def _norm(x: NDArray) -> float:
@@ -199,11 +244,11 @@ def _checked_linear_operator(data: LinearOperator) -> LinearOperatorAdapter:
     # Only products are known, so symmetry is tested on random vectors: x^H (A y) = conj(y^H (A x)). The products are
     # kept: they also show whether C is real and how large it is, and the search for a start goes on from the first.
     (x, y), (image_x, image_y) = operator.probes()
-    gap = abs(np.vdot(x, image_y) - np.conj(np.vdot(y, image_x)))
+    asymmetry = abs(np.vdot(x, image_y) - np.conj(np.vdot(y, image_x)))
     size = _norm(x) * _norm(image_y)
-    if gap > hermitian_limit(dtype, size):
+    if asymmetry > pair_share(dtype) * size:
         raise NotHermitianError(
-            f"the operator must be Hermitian: for random x and y, |x^H A y - conj(y^H A x)| = {gap:.2e} where "
+            f"the operator must be Hermitian: for random x and y, |x^H A y - conj(y^H A x)| = {asymmetry:.2e} where "
             f"|x| |A y| = {size:.2e}. Check its matvec (conjugates and transposes)."
         )
     return operator

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import NotFiniteError
 from angsync.kernels.cuda import reference as cuda_reference
 from angsync.kernels.cuda.examine_reference import Examined, examine_matrix, row_blocks
 from angsync.kernels.rounding import pair_floor, pair_share
@@ -34,9 +33,10 @@ from angsync.problem.operators.base import Operator
 from angsync.problem.operators.checks import (
     Hermitian,
     check_largest,
-    check_real_diagonal,
+    check_real,
     check_square,
     complex_type,
+    not_finite,
     not_hermitian,
 )
 from angsync.problem.operators.dense import labels_by_rows
@@ -194,7 +194,7 @@ def _filled(operator: DeviceOperator, hermitian: Hermitian) -> Any:
     strict = strict_triangle(matrix, upper=hermitian == "upper")
     given = to_numpy(diagonal(matrix))
     if np.isfinite(given).all():
-        check_real_diagonal(given, float(np.abs(given).max()))
+        check_real(given, lambda nodes: np.full(nodes.size, np.abs(given).max()), operator.dtype)
     number = from_numpy(np.arange(operator.n, dtype=np.int32), matrix)
     real = from_numpy(given.real.astype(operator.dtype), matrix)
     full = strict + _adjoint(operator, strict)
@@ -207,9 +207,7 @@ def _check(operator: DeviceOperator) -> None:
     if found.not_finite >= 0:
         row, column = divmod(found.not_finite, n)
         value = to_numpy(operator.matrix[row, :])[column]
-        raise NotFiniteError(
-            f"C[{row},{column}] is {value}: entries must be finite. A pair that was not measured is 0 in C."
-        )
+        raise not_finite(row, column, value)
     if found.suspects:
         _check_pairs(operator)
     check_largest(found.largest, n, operator.dtype)

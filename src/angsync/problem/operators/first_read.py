@@ -1,24 +1,21 @@
-"""The first read of a matrix that is larger than memory: tile by tile, for all purposes at once.
+"""The first read of a matrix, tile by tile, for all purposes at once.
 
-It compares the triangles, finds the largest entry, the diagonal and the row sums, multiplies with a random vector, and,
-where 2 n^2 bytes fit the budget, makes the narrow copy (:class:`angsync.kernels.NarrowCopy`).
+It compares the triangles, finds the largest entries, the diagonal and the row sums, multiplies with a random vector,
+and, if 2 n^2 bytes fit the budget, makes the narrow copy (:class:`angsync.kernels.NarrowCopy`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync import kernels
-from angsync.errors import NotFiniteError
 from angsync.kernels.dense.narrow import ROWS, SEGMENT, NarrowCopy
-from angsync.kernels.rounding import pair_floor, pair_share
-from angsync.problem.operators.checks import check_largest, not_hermitian
+from angsync.problem.operators.checks import beyond_rounding, check_finite, check_largest, check_pairs
 from angsync.problem.randomness import fixed_probe
 from angsync.problem.stored import StoredArray
 
@@ -29,83 +26,101 @@ _STORED_AS_ZERO = 4e-34  # as in narrow.h: a row of a block below this is 0
 _MOST_SUSPECTS = 1_000_000  # pairs that differ by more than rounding of their own, kept until all row maxima are known
 
 
-def narrow_bytes(n: int) -> int:
-    """Bytes of the narrow copy, but for the ends of its rows."""
-    return 2 * n * n
-
-
-class Tile(NamedTuple):
-    """Entries above the diagonal from (row, column) on, 0 on and below it, in double precision."""
-
-    row: int
-    column: int
-    entries: NDArray[np.complex128]
-
-    @property
-    def rows(self) -> slice:
-        return slice(self.row, self.row + self.entries.shape[0])
-
-    @property
-    def columns(self) -> slice:
-        return slice(self.column, self.column + self.entries.shape[1])
-
-
 class Triangle:
-    """The triangle of a stored matrix that counts, as tiles above the diagonal."""
+    """The triangle of a stored matrix that counts, as tiles on and above the diagonal."""
 
     def __init__(self, stored: StoredArray, *, lower: bool = False) -> None:
         self.stored, self.lower = stored, lower
         self.n = stored.shape[0]
 
     def part(self, rows: slice, columns: slice, *, other: bool = False) -> NDArray:
-        """Entries of the upper triangle, in their own precision; ``other``: as the other triangle has them."""
+        """Return entries on and above the diagonal, in their own precision, and 0 below.
+
+        ``other``: as the other triangle has them.
+        """
         if self.lower == other:
-            return self.stored.read(rows, columns)
-        return np.conj(self.stored.read(columns, rows)).T
+            given = self.stored.read(rows, columns)
+        else:
+            given = np.conj(self.stored.read(columns, rows)).T
+        if columns.start >= rows.start + given.shape[0]:
+            return given
+        return np.triu(given, rows.start - columns.start)  # below anything may stand
 
     def sides(self, unit: int = 1) -> tuple[int, int]:
-        """Height and width of a tile, both multiples of ``unit``."""
+        """Return the height and width of a tile, both multiples of ``unit``."""
         height, width = self.stored.sides()[:: -1 if self.lower else 1]
         return max(unit, round(height / unit) * unit), max(unit, round(width / unit) * unit)
 
     def tiles(self, unit: int = 1) -> Iterator[tuple[slice, slice]]:
-        """Rows and columns of all tiles: as :meth:`sides` says, but for the last ones."""
+        """Yield the rows and columns of all tiles: as :meth:`sides` says, except for the last ones."""
         height, width = self.sides(unit)
         for j in range(0, self.n, height):
             rows = slice(j, min(self.n, j + height))
             for k in range(j // width * width, self.n, width):
                 yield rows, slice(k, min(self.n, k + width))
 
-    def tile(self, rows: slice, columns: slice, given: NDArray | None = None) -> Tile:
-        """One tile, read here unless its entries are given."""
-        entries = (self.part(rows, columns) if given is None else given).astype(np.complex128)
-        if columns.start < rows.stop:
-            entries = np.triu(entries, rows.start - columns.start + 1)
-        return Tile(rows.start, columns.start, entries)
+    def above(self, rows: slice, columns: slice) -> NDArray[np.complex128]:
+        """Return entries above the diagonal in double precision, and 0 elsewhere."""
+        entries = self.part(rows, columns).astype(np.complex128)
+        entries[on_diagonal(rows, columns)[1]] = 0
+        return entries
 
     def row(self, node: int) -> NDArray:
-        """One row of C, diagonal included."""
-        above, right = (
-            self.part(slice(0, node), slice(node, node + 1)),
-            self.part(slice(node, node + 1), slice(node, None)),
-        )
+        """Return one row of C, diagonal included."""
+        above = self.part(slice(0, node), slice(node, node + 1))
+        right = self.part(slice(node, node + 1), slice(node, self.n))
         return np.concatenate([np.conj(above.ravel()), right.ravel()])
 
 
-@dataclass(frozen=True)
+def on_diagonal(rows: slice, columns: slice) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the nodes whose diagonal entries are in a tile, and the places of these entries there."""
+    nodes = np.arange(max(rows.start, columns.start), min(rows.stop, columns.stop))
+    return nodes, (nodes - rows.start, nodes - columns.start)
+
+
+@dataclass
 class Seen:
-    """What the first read found out."""
+    """What is known of C, or of those tiles that were looked at."""
 
     diagonal: NDArray[np.float64]
     sums: NDArray[np.float64]
     """Sums of |C_jl| over each row."""
-    asymmetry: float
-    is_real: bool
-    first_row: int
-    """How many entries of the first row are not 0, the diagonal left out."""
-    probe: NDArray[np.complex128]
-    """A random vector, real, and its product."""
+    largest: NDArray[np.float64]
+    """The largest |C_jl| in each row."""
     image: NDArray[np.complex128]
+    """The product with :func:`fixed_probe`."""
+    asymmetry: float = 0.0
+    """The sum of |C_jl - conj(C_lj)| over j < l."""
+    is_real: bool = True
+    first_row: int = 0
+    """How many entries of the first row are not 0, without the diagonal."""
+    suspects: list[NDArray] = field(default_factory=list)
+    """Pairs that differ by more than rounding of their own: how much, row, column."""
+
+    @classmethod
+    def nothing(cls, n: int) -> Seen:
+        return cls(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.complex128))
+
+    def about(self, nodes: NDArray[np.int64]) -> Seen:
+        """Return the same with the numbers of these nodes only."""
+        image, numbers = self.image[nodes], (self.diagonal[nodes], self.sums[nodes], self.largest[nodes])
+        return Seen(*numbers, image, self.asymmetry, self.is_real, self.first_row, self.suspects)
+
+    def add(self, other: Seen, nodes: NDArray[np.int64]) -> None:
+        """Add what was seen of other tiles, about these nodes."""
+        self.diagonal[nodes] += other.diagonal  # one tile has it, 0 in the others
+        self.sums[nodes] += other.sums
+        self.largest[nodes] = np.maximum(self.largest[nodes], other.largest)
+        self.image[nodes] += other.image
+        self.asymmetry += other.asymmetry
+        self.is_real = self.is_real and other.is_real
+        self.first_row += other.first_row
+        self.suspects += other.suspects
+
+    def without_diagonal(self) -> Seen:
+        image = self.image - self.diagonal * fixed_probe(self.diagonal.size)
+        sums = self.sums - np.abs(self.diagonal)
+        return replace(self, diagonal=np.zeros_like(self.diagonal), sums=sums, image=image)
 
 
 class FirstRead:
@@ -114,108 +129,74 @@ class FirstRead:
     def __init__(self, triangle: Triangle, dtype: np.dtype[Any], compared: bool, *, copied: bool = True) -> None:
         n = triangle.n
         self.triangle, self.dtype, self.compared = triangle, dtype, compared
-        self.diagonal, self.sums, self.row_maxima = np.zeros(n), np.zeros(n), np.zeros(n)
-        self.asymmetry, self.is_real, self.first_row = 0.0, True, 0
-        self.probe = fixed_probe(n)
-        self.image = np.zeros(n, dtype=np.complex128)
-        fits = copied and kernels.COMPILED and narrow_bytes(n) <= NARROW_UP_TO_BYTES
+        self.seen, self._probe = Seen.nothing(n), fixed_probe(n)
+        fits = copied and kernels.COMPILED and 2 * n * n <= NARROW_UP_TO_BYTES
         self.narrow = _Narrowed(n) if fits else None
-        self.suspects: list[NDArray] = []
-        """Pairs that differ by more than rounding of their own: how much, row, column."""
-
-    def seen(self) -> Seen:
-        """What was found, once all was looked at."""
-        numbers = (self.diagonal, self.sums, self.asymmetry, self.is_real, self.first_row)
-        return Seen(*numbers, self.probe, self.image)
 
     def look_at_all(self) -> None:
-        """All tiles, one after the other; what is wrong with C is raised here."""
-        with np.errstate(over="ignore", invalid="ignore"):  # entries near overflow are refused when all are known
-            self._look_at_tiles()
-
-    def _look_at_tiles(self) -> None:
+        """Look at all tiles, one after the other; what is wrong with C is raised here."""
         for rows, columns in self.triangle.tiles(SEGMENT if self.narrow is not None else 1):
-            given = self.triangle.part(rows, columns)
-            self.look_at(rows, columns, given, self.triangle.part(rows, columns, other=True) if self.compared else None)
+            other = self.triangle.part(rows, columns, other=True) if self.compared else None
+            self.look_at(rows, columns, self.triangle.part(rows, columns), other)
         self.finish()
 
     def look_at(self, rows: slice, columns: slice, given: NDArray, other: NDArray | None) -> None:
-        """One tile as it was read, and the same of the other triangle where they are compared."""
-        given = _on_and_above(given, rows, columns)
-        _check_finite(given, rows, columns)
-        self._look_at_diagonal(given, rows, columns)
-        tile = self.triangle.tile(rows, columns, given)
+        """Look at one tile, and compare it with the same of the other triangle if that is given."""
+        check_finite(given, rows, columns, transposed=self.triangle.lower)
+        entries, (nodes, at) = given.astype(np.complex128), on_diagonal(rows, columns)
         if other is not None:
-            self._compare(tile, rows, columns, other, pair_share(self.dtype))
-        self._add(tile)
+            check_finite(other, rows, columns, transposed=not self.triangle.lower)
+        elif nodes.size:  # nothing can be compared but the diagonal with itself
+            other = given.copy()
+            other[at] = np.conj(given[at])
+        with np.errstate(over="ignore", invalid="ignore"):  # entries near overflow are refused when all are known
+            if other is not None:
+                self._compare(rows, columns, entries, other, at)
+            self._add(rows, columns, entries, nodes, at)
 
     def finish(self) -> None:
-        """What only all tiles together show: whether the triangles agree, and whether products could overflow."""
-        largest = float(self.row_maxima.max(initial=0.0))
-        self._judge(pair_floor(self.dtype))
+        """Check what only all tiles together show: whether the triangles agree, and whether products could overflow."""
+        self._judge()
+        largest = float(self.seen.largest.max(initial=0.0))
         check_largest(largest, self.triangle.n, self.dtype)
         if not _ORDINARY[0] < largest < _ORDINARY[1]:
             self.narrow = None
 
-    def _look_at_diagonal(self, given: NDArray, rows: slice, columns: slice) -> None:
-        nodes = np.arange(max(rows.start, columns.start), min(rows.stop, columns.stop))
-        if nodes.size == 0:
-            return
-        entries = given[nodes - rows.start, nodes - columns.start].astype(np.complex128)
-        size = np.abs(entries)
-        self.diagonal[nodes] = entries.real
-        self.sums[nodes] += np.abs(entries.real)
-        np.maximum.at(self.row_maxima, nodes, size)
-        self.image[nodes] += entries.real * self.probe[nodes]
-        apart = 2 * np.abs(entries.imag)  # from its conjugate
-        self.asymmetry += float(apart.sum()) / 2
-        self._suspect(apart, math.sqrt(float(np.finfo(self.dtype).eps)) * size, nodes, nodes)
+    def _compare(self, rows: slice, columns: slice, entries: NDArray, other: NDArray, at: Any) -> None:
+        asymmetry, pairs = beyond_rounding(entries, other, self.dtype)
+        if pairs is not None:
+            offsets = np.array([[0.0], [rows.start], [columns.start]])
+            self.seen.suspects.append(pairs + offsets)
+            if sum(found.shape[1] for found in self.seen.suspects) > _MOST_SUSPECTS:
+                self._judge()  # by the maxima so far, which are no larger
+        asymmetry[at] = 0
+        self.seen.asymmetry += float(asymmetry.sum())
 
-    def _compare(self, tile: Tile, rows: slice, columns: slice, other_part: NDArray, share: float) -> None:
-        """The other triangle against the one that counts."""
-        given = _on_and_above(other_part, rows, columns)
-        _check_finite(given, rows, columns, mirrored=True)
-        other = self.triangle.tile(rows, columns, given).entries
-        apart, size = np.abs(tile.entries - other), np.maximum(np.abs(tile.entries), np.abs(other))
-        self.asymmetry += float(apart.sum())
-        if (apart > share * size).any():
-            j, k = np.nonzero(apart > share * size)
-            self._suspect(apart[j, k], np.zeros(j.size), j + rows.start, k + columns.start)
+    def _judge(self) -> None:
+        if self.seen.suspects:
+            pairs = np.concatenate(self.seen.suspects, axis=1)
+            check_pairs(pairs, lambda nodes: self.seen.largest[nodes], self.dtype)
+            self.seen.suspects = []
 
-    def _suspect(self, apart: NDArray, allowed: NDArray, j: NDArray, k: NDArray) -> None:
-        worse = apart > allowed
-        if worse.any():
-            self.suspects.append(np.stack([apart[worse], j[worse], k[worse]]))
-            if sum(pairs.shape[1] for pairs in self.suspects) > _MOST_SUSPECTS:
-                self._judge(1000 * float(np.finfo(self.dtype).eps))  # by the maxima so far, which are no larger
-
-    def _judge(self, share: float) -> None:
-        """The pairs that differ by more than rounding of their own: by that of the rows that they lie in?"""
-        if not self.suspects:
-            return
-        apart, j, k = np.concatenate(self.suspects, axis=1)
-        rows, columns = j.astype(np.int64), k.astype(np.int64)
-        limit = share * np.minimum(self.row_maxima[rows], self.row_maxima[columns])
-        worst = int(np.argmax(apart - limit))
-        if apart[worst] > limit[worst]:
-            raise not_hermitian(int(rows[worst]), int(columns[worst]), float(apart[worst]), float(limit[worst]))
-        self.suspects = []
-
-    def _add(self, tile: Tile) -> None:
-        entries = tile.entries
-        size = np.abs(entries)
-        self.sums[tile.rows] += size.sum(axis=1)
-        self.sums[tile.columns] += size.sum(axis=0)
-        self.row_maxima[tile.rows] = np.maximum(self.row_maxima[tile.rows], size.max(axis=1, initial=0.0))
-        self.row_maxima[tile.columns] = np.maximum(self.row_maxima[tile.columns], size.max(axis=0, initial=0.0))
-        self.is_real = self.is_real and not entries.imag.any()
-        if tile.row == 0:
-            self.first_row += int(np.count_nonzero(entries[0]))
-        multiply(tile, self.probe, self.image)
-        if not float(size.max(initial=0.0)) < _ORDINARY[1]:
+    def _add(self, rows: slice, columns: slice, entries: NDArray, nodes: NDArray, at: Any) -> None:
+        seen, size = self.seen, np.abs(entries)
+        for along, axis in ((rows, 1), (columns, 0)):
+            seen.largest[along] = np.maximum(seen.largest[along], size.max(axis=axis, initial=0.0))
+        most = float(size.max(initial=0.0))
+        seen.diagonal[nodes] = entries[at].real
+        seen.sums[nodes] += np.abs(entries[at].real)
+        seen.image[nodes] += entries[at].real * self._probe[nodes]
+        entries[at] = size[at] = 0
+        seen.sums[rows] += size.sum(axis=1)
+        seen.sums[columns] += size.sum(axis=0)
+        seen.is_real = seen.is_real and not entries.imag.any()
+        if rows.start == 0:
+            seen.first_row += int(np.count_nonzero(entries[0]))
+        multiply(rows, columns, entries, self._probe, seen.image)
+        if not most < _ORDINARY[1]:
             self.narrow = None
         if self.narrow is not None:
-            self.narrow.add(tile)
+            self.narrow.add(rows.start, columns.start, entries)
 
 
 class _Narrowed:
@@ -235,11 +216,11 @@ class _Narrowed:
         self.blocks[:] = 0  # rows beyond the last one are never written
         self.scale = np.zeros((total, ROWS), dtype=np.float32)
 
-    def add(self, tile: Tile) -> None:
-        """The entries of one tile, in 16 bits a number."""
-        height, width = tile.entries.shape
+    def add(self, row: int, column: int, entries: NDArray[np.complex128]) -> None:
+        """Add the entries of one tile, in 16 bits a number."""
+        height, width = entries.shape
         for j in range(0, height, SEGMENT):
-            part = tile.entries[j : j + SEGMENT]
+            part = entries[j : j + SEGMENT]
             wide = np.zeros((-(-part.shape[0] // ROWS) * ROWS, -(-width // SEGMENT) * SEGMENT), dtype=np.complex128)
             wide[: part.shape[0], :width] = part
             numbers = (
@@ -250,8 +231,8 @@ class _Narrowed:
             with np.errstate(divide="ignore"):
                 inverse = np.where(kept, 32767 / most, 0.0)
             rounded = np.rint(numbers * inverse[..., None]).astype(np.int16)
-            begin = (tile.row + j) // ROWS
-            segment = tile.column // SEGMENT + np.arange(rounded.shape[1])
+            begin = (row + j) // ROWS
+            segment = column // SEGMENT + np.arange(rounded.shape[1])
             for b in range(rounded.shape[0]):
                 right = segment >= self.first[begin + b]
                 where = self.before[begin + b] + segment[right]
@@ -262,22 +243,7 @@ class _Narrowed:
         return NarrowCopy(self.n, self.blocks, self.scale, diagonal)
 
 
-def _on_and_above(given: NDArray, rows: slice, columns: slice) -> NDArray:
-    """Entries on the diagonal and above it; 0 below, where nothing counts and anything may stand."""
-    return np.triu(given, rows.start - columns.start) if columns.start < rows.stop else given
-
-
-def _check_finite(given: NDArray, rows: slice, columns: slice, *, mirrored: bool = False) -> None:
-    if not np.isfinite(given).all():
-        j, k = (int(at) for at in np.argwhere(~np.isfinite(given))[0])
-        place = (columns.start + k, rows.start + j) if mirrored else (rows.start + j, columns.start + k)
-        raise NotFiniteError(
-            f"C[{place[0]},{place[1]}] is {given[j, k]}: entries must be finite. "
-            "A pair that was not measured is 0 in C."
-        )
-
-
-def multiply(tile: Tile, x: NDArray, y: NDArray) -> None:
-    """Add to y what the tile and its mirror image add to C x."""
-    y[tile.rows] += tile.entries @ x[tile.columns]
-    y[tile.columns] += np.conj(np.conj(x[tile.rows]).T @ tile.entries).T
+def multiply(rows: slice, columns: slice, entries: NDArray, x: NDArray, y: NDArray) -> None:
+    """Add to y what a tile above the diagonal and its mirror image add to C x."""
+    y[rows] += entries @ x[columns]
+    y[columns] += np.conj(np.conj(x[rows]).T @ entries).T

@@ -21,7 +21,7 @@ from angsync.problem.operators.base import Operator
 from angsync.problem.operators.checks import Hermitian, check_square, complex_type
 from angsync.problem.operators.dense import DenseOperator, labels_by_rows
 from angsync.problem.operators.first_read import FirstRead, Seen, Triangle, multiply
-from angsync.problem.randomness import Probes
+from angsync.problem.randomness import Probes, fixed_probe
 from angsync.problem.stored import StoredArray
 
 LOADED_UP_TO_BYTES = 400_000_000
@@ -56,7 +56,7 @@ class StreamedOperator(Operator):
         x = z.astype(np.complex128)
         y = self._seen.diagonal.reshape(-1, *(1 for _ in x.shape[1:])) * x
         for rows, columns in self._triangle.tiles():
-            multiply(self._triangle.tile(rows, columns), x, y)
+            multiply(rows, columns, self._triangle.above(rows, columns), x, y)
         return y.astype(np.result_type(z, self._dtype), copy=False)
 
     def diagonal(self) -> NDArray[np.float64]:
@@ -79,7 +79,7 @@ class StreamedOperator(Operator):
 
     def probes(self) -> Probes:
         """One vector alone: everything else was looked at entry by entry."""
-        return Probes(self._seen.probe[None], [self._seen.image])
+        return Probes(fixed_probe(self.n)[None], [self._seen.image])
 
     @property
     def narrow(self) -> NarrowCopy | None:
@@ -115,18 +115,15 @@ class StreamedOperator(Operator):
         for rows, columns in self._triangle.tiles():
             j, k = np.flatnonzero(place[rows] >= 0), np.flatnonzero(place[columns] >= 0)
             if j.size and k.size:
-                entries = self._triangle.tile(rows, columns).entries[np.ix_(j, k)]
-                at = np.ix_(place[rows][j], place[columns][k])
-                out[at] += entries
+                entries = self._triangle.above(rows, columns)[np.ix_(j, k)]
+                out[np.ix_(place[rows][j], place[columns][k])] += entries
         out += out.conj().T
         out[np.arange(index.size), np.arange(index.size)] = self._seen.diagonal[index]
         return DenseOperator(out)
 
     def without_diagonal(self) -> StreamedOperator:
-        seen, none = self._seen, np.zeros(self.n)
-        sums, image = seen.sums - np.abs(seen.diagonal), seen.image - seen.diagonal * seen.probe
-        copy = None if self._copy is None else replace(self._copy, diagonal=none)
-        return StreamedOperator(self._triangle, self._dtype, replace(seen, diagonal=none, sums=sums, image=image), copy)
+        copy = None if self._copy is None else replace(self._copy, diagonal=np.zeros(self.n))
+        return StreamedOperator(self._triangle, self._dtype, self._seen.without_diagonal(), copy)
 
 
 def stored_operator(stored: StoredArray, hermitian: Hermitian) -> StreamedOperator:
@@ -139,5 +136,5 @@ def stored_operator(stored: StoredArray, hermitian: Hermitian) -> StreamedOperat
     triangle = Triangle(stored, lower=hermitian == "lower")
     first = FirstRead(triangle, dtype, compared=hermitian == "full")
     first.look_at_all()
-    copy = None if first.narrow is None else first.narrow.copy(first.diagonal)
-    return StreamedOperator(triangle, dtype, first.seen(), copy)
+    copy = None if first.narrow is None else first.narrow.copy(first.seen.diagonal)
+    return StreamedOperator(triangle, dtype, first.seen, copy)

@@ -1,11 +1,11 @@
 """One matrix on a cluster: the same answer, whatever happens to the workers.
 
-With a stand-in for the client that runs its tasks at once; with real processes in ``test_on_cluster_processes.py``.
+With workers that are threads; with real processes in ``test_on_cluster_processes.py``.
 """
 
 from __future__ import annotations
 
-import contextlib
+import threading
 import types
 
 import numpy as np
@@ -15,79 +15,28 @@ from stored import Slices
 import angsync as ang
 from angsync.errors import InputError, NotFiniteError, NotHermitianError
 from angsync.problem import workers
-from angsync.problem.operators import on_cluster, pieces
+from angsync.problem.operators import on_cluster
+from angsync.problem.operators.first_read import Triangle
 from angsync.problem.operators.on_cluster import ClusterOperator
 
 distributed = pytest.importorskip("distributed")
 zarr = pytest.importorskip("zarr")
 
 
-WORKER = types.SimpleNamespace(address="tcp://127.0.0.1:1")
-
-
-class Done:
-    """A future that has ended."""
-
-    def __init__(self, call):
-        self.call = call
-        try:
-            self.answer, self.error = call(), None
-        except Exception as error:
-            self.answer, self.error = None, error
-
-    @property
-    def status(self):
-        return "finished" if self.error is None else "error"
-
-    def exception(self):
-        return self.error
-
-    def release(self):
-        self.answer = None
-
-
-class StandIn:
-    """A client that does at once what it is asked for; ``fails`` may raise instead."""
-
-    asynchronous = False
-
-    def __init__(self, count=3, threads=1):
-        self.count, self.threads, self.tasks, self.homes = count, threads, [], []
-        self.fails = lambda task, key: None
-
-    def as_current(self):
-        return contextlib.nullcontext()
-
-    def nthreads(self):
-        return {f"worker {k}": self.threads for k in range(self.count)}
-
-    def run(self, function):
-        return {address: function() for address in self.nthreads()}
-
-    def submit(self, task, *given, key, workers=None, allow_other_workers=False):
-        def call():
-            self.fails(task, key)
-            for value in given:
-                if isinstance(value, Done) and value.error is not None:
-                    raise value.error
-            return task(*(value.answer if isinstance(value, Done) else value for value in given))
-
-        self.tasks.append(key)
-        self.homes.append(workers)
-        return Done(call)
-
-    def gather(self, futures):
-        for future in futures:
-            if future.error is not None:
-                raise future.error
-        return [future.answer for future in futures]
+@pytest.fixture(scope="module")
+def threads():
+    """Three workers that are threads of this process: what they share can be replaced in a test."""
+    with (
+        distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
 
 
 @pytest.fixture
-def client(monkeypatch):
-    monkeypatch.setattr(on_cluster, "connected", lambda client: client)
-    monkeypatch.setattr(distributed, "wait", lambda futures, timeout: None)
-    return StandIn()
+def client(threads):
+    threads.wait_for_workers(3, timeout=60)
+    return threads
 
 
 def problem(n=500, sigma=2.0, dtype=np.complex128):
@@ -127,14 +76,13 @@ def test_it_is_an_operator(client):
 
 
 def test_the_answer_is_that_of_one_process(client):
-    C = problem(900, dtype=np.complex64)
+    C = problem(400, dtype=np.complex64)
     stopping = ang.Stopping(tolerance=1e-9)
     expected = ang.synchronize(C, stopping=stopping)
     result = ang.synchronize(ang.as_operator(Slices(C, (100, 100)), client=client), stopping=stopping)
     assert result.objective == pytest.approx(expected.objective, rel=1e-12)
     assert result.certificate.verdict is ang.Verdict.CERTIFIED
     assert np.abs(result.z - ang.align(expected.z, result.z)).max() < 1e-6  # z is in single precision
-    assert ang.certify(ang.as_operator(Slices(C, (100, 100)), client=client), expected.z).verdict.name == "CERTIFIED"
 
 
 def test_the_rounding_length_covers_the_order_of_the_sums(client):
@@ -142,13 +90,10 @@ def test_the_rounding_length_covers_the_order_of_the_sums(client):
     n = 640
     entries = np.full((n, n), np.float64(1 / 3), dtype=np.complex128)
     np.fill_diagonal(entries, 0)
-    client.count, client.threads = 5, 3
     operator = ang.as_operator(Slices(entries, (64, 64)), client=client)
-    held = operator._held
-    # rows 0 to 63: one block on the diagonal, 9 beside it, as rows; each run adds its own
-    runs = sum(any(0 in block for block in run) for plan in held.plans for run in plan.runs)
-    assert runs > 1
-    assert held.side + held.count + runs <= operator.rounding_length() <= n
+    grid = operator._grid
+    assert grid.count > 2  # an entry is a sum of so many blocks
+    assert grid.side + grid.count <= operator.rounding_length() <= n
     y = operator.apply(np.ones(n, dtype=np.complex128))
     exact = (n - 1) * (1 / 3)
     from angsync.kernels.rounding import gamma
@@ -200,59 +145,47 @@ def test_a_client_is_a_client():
 
 
 def test_a_worker_that_does_not_see_the_files_is_found_out(client, monkeypatch):
-    """Files that are not there are zeros to zarr."""
-    read = pieces.Piece.read
-    monkeypatch.setattr(pieces.Piece, "read", lambda *given, **settings: 0 * read(*given, **settings))
-    with pytest.raises(InputError, match=r"reads other numbers than this process in row 0 of C\. Do all workers"):
+    """Files that are not there may be zeros to zarr."""
+    part = Triangle.part
+
+    def of_worker(triangle, *given, **settings):
+        return part(triangle, *given, **settings) * (threading.current_thread() is threading.main_thread())
+
+    monkeypatch.setattr(Triangle, "part", of_worker)
+    with pytest.raises(InputError, match="reads other numbers"):
         ang.as_operator(Slices(problem(), (64, 64)), client=client)
 
 
-def test_a_piece_that_cost_workers_is_read_at_every_product_and_gives_the_same_bits(client):
-    source = Slices(problem(), (64, 64))
-    operator = ang.as_operator(source, client=client)
-    x = np.exp(1j * np.arange(500.0))
-    expected = operator.apply(x)
-    failures = iter([True])
-
-    def fails(task, key):
-        if task is pieces.multiply and "piece-1" in key and next(failures, False):
-            raise distributed.KilledWorker(key, WORKER, 3)
-
-    client.fails = fails
-    assert np.array_equal(operator.apply(x), expected)
-    assert [count > 0 for count in operator.timing.bytes_read] == [False, True, False]
-    assert np.array_equal(operator.apply(x), expected)
-
-
-def test_workers_that_die_again_and_again_are_an_error(client):
+def test_workers_that_die_again_and_again_are_an_error(client, monkeypatch):
     operator = ang.as_operator(Slices(problem(), (64, 64)), client=client)
 
-    def fails(task, key):
-        if task is pieces.load:
-            raise distributed.KilledWorker(key, WORKER, 3)
-        if task is pieces.multiply and "piece-1" in key:
-            raise distributed.KilledWorker(key, WORKER, 3)
+    def killed(futures):
+        worker = types.SimpleNamespace(address="tcp://127.0.0.1:1")
+        raise distributed.KilledWorker("multiply", worker, 3)
 
-    client.fails = fails
-    with pytest.raises(InputError, match=r"died again and again .* memory is too small"):
+    monkeypatch.setattr(client, "gather", killed)
+    with pytest.raises(InputError, match="memory"):
         operator.apply(np.ones(500))
 
 
-def test_another_error_of_a_task_is_raised(client):
+def test_another_error_of_a_task_is_raised(client, monkeypatch):
     operator = ang.as_operator(Slices(problem(), (64, 64)), client=client)
 
-    def fails(task, key):
+    def gone(*given):
         raise OSError("the disk is gone")
 
-    client.fails = fails
+    monkeypatch.setattr(on_cluster, "multiply", gone)
     with pytest.raises(OSError, match="the disk is gone"):
         operator.apply(np.ones(500))
 
 
-def test_a_cluster_without_workers_is_waited_for_and_then_refused(client, monkeypatch):
-    monkeypatch.setattr(workers, "_WAIT_FOR_WORKERS_SECONDS", 0.1)
-    client.count = 0
-    with pytest.raises(InputError, match="has had no worker for"):
+def test_a_cluster_without_workers_is_waited_for_and_then_refused(monkeypatch):
+    monkeypatch.setattr(workers, "_WAIT_FOR_WORKERS_SECONDS", 0.2)
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty,
+        distributed.Client(empty, set_as_default=False) as client,
+        pytest.raises(InputError, match="no worker"),
+    ):
         ang.as_operator(Slices(problem(), (64, 64)), client=client)
 
 
@@ -260,24 +193,23 @@ def test_another_version_is_refused_before_anything_is_read(client, monkeypatch)
     answers = {"worker 0": workers.version(), "worker 1": "0.0.1", "worker 2": workers.version()}
     monkeypatch.setattr(client, "run", lambda function: answers)
     source = Slices(problem(), (64, 64))
-    with pytest.raises(InputError, match=r"1 of 3 workers have another version .* worker 1 \(0\.0\.1\)"):
+    with pytest.raises(InputError, match=r"worker 1 \(0\.0\.1\)"):
         ang.as_operator(source, client=client)
     assert source.entries == 0
 
 
-@pytest.mark.parametrize("bytes_read", [(0, 0, 0), (0, 5, 0)])
-def test_pieces_that_share_a_worker_go_to_one_that_has_none(client, bytes_read):
-    """After the loss of a worker: whether both fit into the memory of the other or not."""
-    held = ang.as_operator(Slices(problem(230), (32, 32)), client=client)._held
-    before = list(held._futures)
-
-    def spread(*homes):
-        held._spread([pieces.Share({}, 0.1, read, home) for read, home in zip(bytes_read, homes, strict=True)])
-        return [k for k, (old, new) in enumerate(zip(before, held._futures, strict=True)) if new is not old]
-
-    assert spread("worker 0", "worker 1", "worker 2") == []
-    client.count = 2
-    assert spread("worker 0", "worker 0", "worker 1") == []  # nobody is free
-    client.count = 3
-    assert spread("worker 0", "worker 0", "worker 2") == [1 if any(bytes_read) else 0]
-    assert client.homes[-1] == ["worker 1"]
+@pytest.mark.parametrize(
+    ("n", "chunks", "threads", "limit", "side"),
+    [
+        (20_000, (1000, 1000), 2, 4e9, 5000),
+        (20_000, (1000, 1000), 2, 1e9, 3000),  # 8 x 2795^2 bytes are a sixteenth of it
+        (20_000, (20, 20_000), 2, 4e9, 5000),  # rows: no whole chunks
+        (600, (50, 50), 2, 4e9, 150),
+        (100, (1, 1), 64, 4e9, 32),
+    ],
+)
+def test_blocks_are_whole_chunks_and_small_for_a_worker(n, chunks, threads, limit, side):
+    stored = types.SimpleNamespace(dtype=np.dtype(np.complex64), chunks=chunks, shape=(n, n))
+    assert on_cluster._side(Triangle(stored), threads, int(limit)) == side
+    with pytest.raises(InputError, match="memory"):
+        on_cluster._side(Triangle(stored), threads, 100_000_000)

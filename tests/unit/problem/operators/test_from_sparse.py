@@ -6,7 +6,7 @@ import scipy.sparse
 
 import angsync as ang
 from angsync.errors import InputError
-from angsync.problem.operators.sparse_format import check_format
+from angsync.problem.operators.from_sparse import check_format
 
 GRID = scipy.sparse.csr_array(ang.simulate.grid(6, 6, 0.4, rng=0).C)
 LAYOUTS = ("csr", "csc", "bsr", "coo", "lil", "dok", "dia")
