@@ -50,7 +50,7 @@ _SECOND_RUN = 0.1  # share of the probability of a failure that is left for a ru
 _ENOUGH = 0.75  # of the tolerance: a gap with something to spare
 _LARGE_TREE_NODES = 20_000  # from which a factorization, for lambda_2 alone, would take longer than the solve
 
-Search = Literal["none", "short", "whole"]
+Witness = Literal["none", "short", "whole"]
 """How far a witness is looked for: not at all; without the lift to rank two, which costs as much as further starts do;
 by all the ways of :mod:`angsync.certificate.escape`."""
 
@@ -123,7 +123,7 @@ def certify_component(
     clock: Clock,
     rng: np.random.Generator,
     turned_product: NDArray | None = None,
-    search: Search = "whole",
+    search: Witness = "whole",
     tighten: bool = True,
 ) -> Certificate:
     """The certificate of one connected component (or of an operator whose components are not known).

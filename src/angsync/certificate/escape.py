@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
@@ -23,7 +24,7 @@ from angsync.circle import normalize
 from angsync.problem.criticality import SOperator, tangent_hessian
 from angsync.problem.operators import Operator
 from angsync.problem.residual import along_and_across
-from angsync.solvers import Newton
+from angsync.solvers import LowRankSDP, Newton
 from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock, Stopping
 from angsync.solvers.tangent import reversed_share
@@ -32,8 +33,8 @@ _DENSE_HESSIAN_UP_TO = 400  # order up to which LAPACK finds the smallest curvat
 _LARGE_FROM_NODES = 200_000  # above, a hundred Lanczos steps take longer than the solve
 _CURVATURE_STEPS = 120  # of Lanczos, which find any negative curvature that a step along it could use
 _FEW_CURVATURE_STEPS = 30  # enough for the saddles that a run from a start without structure ends at, if ever
-_LIFT_EVALUATIONS = 400  # products with a block of two vectors, where these are cheap
-_LIFT_CHEAP_UP_TO = 600  # order up to which such products are cheap; above it, a third as many and one angle
+_LIFT_RADIANS = 1.0  # by which rows are turned from the phases toward the direction of negative curvature
+_LIFT, _LIFT_STOPPING = LowRankSDP(rank=2, max_inner=40), Stopping(tolerance=1e-4, max_iterations=60)
 
 Judge = Callable[[NDArray], NDArray | None]
 """A function that returns its candidate if that beats the point to be left, None otherwise."""
@@ -128,51 +129,13 @@ def _through_rank_two(
     operator: Operator, z: NDArray, direction: NDArray, clock: Clock, improves: Judge
 ) -> NDArray | None:
     v = direction * math.sqrt(z.size)
-    for angle in (0.5, 1.0) if z.size <= _LIFT_CHEAP_UP_TO else (0.5,):
-        lifted = np.stack([math.cos(angle) * z, math.sin(angle) * v], axis=1)
-        rows = _ascend_rank_two(operator, lifted, clock)
-        for candidate in _rounded(operator, rows):
-            better = improves(ascend(operator, candidate, clock))
-            if better is not None:
-                return better
-        if clock.expired:
-            break
+    lifted = np.stack([math.cos(_LIFT_RADIANS) * z, math.sin(_LIFT_RADIANS) * v], axis=1)
+    rows = iterate(operator, _LIFT, lifted, replace(_LIFT_STOPPING, max_seconds=clock.left)).unless_interrupted().z
+    for candidate in _rounded(operator, rows):
+        better = improves(ascend(operator, candidate, clock))
+        if better is not None:
+            return better
     return None
-
-
-def _ascend_rank_two(operator: Operator, lifted: NDArray, clock: Clock) -> NDArray:
-    """Maximize tr(Y^H C Y) over unit rows, as an unconstrained problem in X with Y = X / |X|, by L-BFGS."""
-    from scipy.optimize import minimize  # here, because it takes as long to load as all the rest together
-
-    n = lifted.shape[0]
-    evaluations = _LIFT_EVALUATIONS if n <= _LIFT_CHEAP_UP_TO else _LIFT_EVALUATIONS // 3
-
-    def rows(x: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
-        X = x.view(np.complex128).reshape(n, 2)
-        lengths = np.linalg.norm(X, axis=1, keepdims=True)
-        return X / np.where(lengths > 0, lengths, 1), lengths
-
-    def cost(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        Y, lengths = rows(x)
-        product = operator.apply(Y)
-        along = np.sum(Y.conj() * product, axis=1).real
-        gradient = -2 * (product - along[:, None] * Y) / np.where(lengths > 0, lengths, 1)
-        return -float(along.sum()), np.ascontiguousarray(gradient).view(np.float64).ravel()
-
-    def watch(_: NDArray) -> None:
-        if clock.expired:
-            raise StopIteration
-
-    start = np.ascontiguousarray(lifted / np.linalg.norm(lifted, axis=1, keepdims=True))
-    found = minimize(
-        cost,
-        start.view(np.float64).ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        callback=watch,
-        options={"maxfun": evaluations, "maxiter": evaluations, "ftol": 1e-12, "gtol": 1e-9},
-    )
-    return rows(found.x)[0]
 
 
 def _rounded(operator: Operator, rows: NDArray) -> list[NDArray]:

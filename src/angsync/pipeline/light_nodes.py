@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.kernels.batch.numbers import CONVERGED, FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, chirp
-from angsync.pipeline.task import Attempt, Task
+from angsync.pipeline.search import Search
 from angsync.solvers import Newton
 from angsync.solvers.loop import LIGHT_RADIANS, is_even
 from angsync.solvers.starts.entries import needed_matrix
@@ -24,42 +24,38 @@ _MOST_STEPS = 1000  # of ten milliseconds at n = 256; a few are usual
 _SAME_OBJECTIVE = 1e-11  # relative: light nodes hardly show in f, and a point below this is another optimum
 
 
-def finish_light_nodes(task: Task, attempt: Attempt) -> Attempt:
-    """The attempt with its light nodes where their neighbors want them; as it is where they are not what is wrong."""
-    outcome = attempt.outcome
-    steps = min(_MOST_STEPS, task.call.stopping.max_iterations - outcome.iterations)
-    if outcome.status is not Status.STALLED or steps < 1 or task.clock.expired or not _has_few_uneven_nodes(task):
-        return attempt
-    z = _eliminated(task, outcome.z, steps)
+def finish_light_nodes(search: Search) -> None:
+    """Move the light nodes to where their neighbors want them, if they are what is wrong with the best point."""
+    outcome = search.point
+    steps = min(_MOST_STEPS, search.call.stopping.max_iterations - outcome.iterations)
+    if outcome.status is not Status.STALLED or steps < 1 or search.clock.expired or not _has_few_uneven_nodes(search):
+        return
+    z = _eliminated(search, outcome.z, steps)
     if z is None:
-        return attempt
+        return
     # the loop measures the point and tells the callback; one more step by conjugate gradients would spoil it
-    measured = replace(task.call.stopping, tolerance=max(_tolerance(task), LIGHT_RADIANS), max_iterations=0)
-    later = task.run(Newton(), z, measured, first_iteration=outcome.iterations + 1)
-    later = replace(later, history=outcome.history.followed_by(later.history, jump=True))
-    if later.status not in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK):
-        stopped = later.status in (Status.INTERRUPTED, Status.TIME_LIMIT)
-        return replace(attempt, outcome=replace(outcome, status=later.status)) if stopped else attempt
+    measured = replace(search.call.stopping, tolerance=max(_tolerance(search), LIGHT_RADIANS), max_iterations=0)
+    later = search.run(Newton(), z, measured, jump=True)
     lower = later.objective < outcome.objective - _SAME_OBJECTIVE * abs(outcome.objective)
-    if lower or later.residual > _tolerance(task):
-        return attempt
-    return attempt.then("; nodes of small weight were finished by elimination", outcome=later)
+    if later.status is Status.CONVERGED and not lower and later.residual <= _tolerance(search):
+        search.take(later)
+        search.method += "; nodes of small weight were finished by elimination"
 
 
-def _tolerance(task: Task) -> float:
-    return task.call.stopping.tolerance_for(task.operator.dtype)
+def _tolerance(search: Search) -> float:
+    return search.call.stopping.tolerance_for(search.operator.dtype)
 
 
-def _has_few_uneven_nodes(task: Task) -> bool:
-    operator = task.operator
+def _has_few_uneven_nodes(search: Search) -> bool:
+    operator = search.operator
     sums = operator.abs_row_sums()
     return operator.n <= MAX_ORDER and operator.entries() is not None and sums is not None and not is_even(sums)
 
 
-def _eliminated(task: Task, z: NDArray, steps: int) -> NDArray | None:
+def _eliminated(search: Search, z: NDArray, steps: int) -> NDArray | None:
     """Where the kernel for stacks gets by Newton steps from z, or else from its own start; None where it stalls too."""
-    stack = needed_matrix(task.operator, "elimination").toarray().astype(np.complex128)[None]
-    tolerance = _tolerance(task)
+    stack = needed_matrix(search.operator, "elimination").toarray().astype(np.complex128)[None]
+    tolerance = _tolerance(search)
     phases, numbers, found = np.empty((1, z.size), dtype=np.complex128), BatchNumbers.of(1), np.zeros((len(FIELDS), 1))
     here = z.astype(np.complex128)
     for start, power_steps, gpm_steps in (

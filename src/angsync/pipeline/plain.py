@@ -23,11 +23,11 @@ from angsync.pipeline.assembly import (
     result_of,
 )
 from angsync.pipeline.call import Call
-from angsync.pipeline.component import Solved, solve_component
+from angsync.pipeline.component import solve_component
 from angsync.pipeline.gauge import in_gauge, reference_nodes
 from angsync.pipeline.result import SyncResult
+from angsync.pipeline.search import Search, has_reusable_product, product_turned_to
 from angsync.pipeline.small import is_for_stacks, solve_small
-from angsync.pipeline.task import Task, has_reusable_product, product_turned_to
 from angsync.pipeline.tried_starts import all_starts, same_objective
 from angsync.problem import pieces
 from angsync.problem.anchoring import GROUND, loose_in_words
@@ -150,7 +150,7 @@ class _Answers:
         units = Units() if literal else Units.of(given, part)
         number = int(self.components[index[0]])
         start = call.start_for(self.operator.n)
-        task = Task(
+        search = Search(
             operator=CountingOperator(given if literal else part),
             certified=part,
             call=call,
@@ -160,18 +160,20 @@ class _Answers:
             into_gauge=component_gauge(index, call.gauge if call.gauge == "mean" else int(references[number])),
             number=number,
         )
-        solved = solve_component(task)
-        self.z[index] = solved.outcome.z
-        if given is self.operator and not literal and has_reusable_product(part, solved.outcome):
-            self._last = part, solved.outcome
+        solve_component(search)
+        outcome = search.point
+        self.z[index] = outcome.z
+        if given is self.operator and not literal and has_reusable_product(part, outcome):
+            self._last = part, outcome
         self.indices.append(index)
-        self.runs.append(_run_of(solved, units))
-        starts = None if solved.starts is None else units.restored(np.array(solved.starts))
-        self.tried.append((float(units.restored(np.array(solved.outcome.objective))), starts))
-        if solved.certificate is not None:
-            self.certificates.append(rescaled(solved.certificate, part.exponent))
-        if solved.outcome.status in (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK):
-            self.stopped = solved.outcome.status
+        history = replace(outcome.history, objective=units.restored(outcome.history.objective))
+        self.runs.append(Run(outcome.status, outcome.iterations, search.operator.products, history, search.method))
+        starts = units.restored(np.array(search.objectives)) if search.objectives else None
+        self.tried.append((float(units.restored(np.array(outcome.objective))), starts))
+        if search.certificate is not None:
+            self.certificates.append(rescaled(search.certificate, part.exponent))
+        if outcome.status in (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK):
+            self.stopped = outcome.status
 
     def without_a_solve(self, index: NDArray[np.int64]) -> None:
         """All components that were not reached: phases along a tree of each, and what their misfit proves."""
@@ -226,10 +228,3 @@ def _start_of(start: str | NDArray, index: NDArray[np.int64]) -> str | NDArray:
     if isinstance(start, str):
         return start
     return "auto" if np.isnan(start[index]).any() else start[index]
-
-
-def _run_of(solved: Solved, units: Units) -> Run:
-    """What happened to one component, in the units of the C given."""
-    outcome = solved.outcome
-    history = replace(outcome.history, objective=units.restored(outcome.history.objective))
-    return Run(outcome.status, outcome.iterations, solved.matvecs, history, solved.method)

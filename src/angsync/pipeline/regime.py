@@ -134,7 +134,7 @@ def is_dense(operator: Operator) -> bool:
 def witness_search(operator: Operator, call: Call, z: NDArray) -> Literal["none", "short", "whole"]:
     """How far the certificate of z looks for a better point where it proves nothing.
 
-    On dense problems further starts follow (:mod:`angsync.pipeline.multistart`). These find what the lift to rank two
+    On dense problems further starts follow (:mod:`angsync.pipeline.restarts`). These find what the lift to rank two
     finds, for a tenth of its products at n = 4000, and the lift is left to those who ask for more. So it is on very
     large meshes with noise at which S is hardly ever semidefinite: other starts went before, region by region, and one
     lift takes as long as several of these. Where everything is near to everything there are no regions; where many

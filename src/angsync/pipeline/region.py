@@ -23,24 +23,6 @@ _SOLVE = Stopping(tolerance=1e-8, max_iterations=60)  # the whole problem is pol
 _GAIN = 1e-9  # relative to f of a piece: more than rounding
 
 
-def nodes_around(base: SparseOperator, edges: NDArray, reach: int) -> NDArray[np.bool_]:
-    """The nodes within ``reach`` steps of these edges, which are given by booleans or by places."""
-    region = np.zeros(base.n, dtype=bool)
-    region[base.edges.i[edges]] = region[base.edges.j[edges]] = True
-    indptr, indices = base.matrix.indptr, base.matrix.indices
-    rim = np.flatnonzero(region)
-    for _ in range(reach):
-        # the neighbors of the rim: the entries of its rows
-        lengths = indptr[rim + 1] - indptr[rim]
-        offsets = np.repeat(indptr[rim] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-        reached = np.unique(indices[offsets + np.arange(int(lengths.sum()))])
-        rim = reached[~region[reached]]
-        if rim.size == 0:
-            break
-        region[rim] = True
-    return region
-
-
 class Region:
     """The nodes chosen, with the ground as the last node, in the gauge of z."""
 

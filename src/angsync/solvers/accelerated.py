@@ -82,7 +82,7 @@ class AcceleratedGPM(SolverBase):
     max_inner
         Inner iterations of a Newton step at most.
     starts
-        How many starting points (:mod:`angsync.pipeline.multistart`): exactly so many, the first included; 1 never
+        How many starting points (:mod:`angsync.pipeline.restarts`): exactly so many, the first included; 1 never
         tries another. None: one where the certificate proves the answer, up to ten where it leaves the question open.
     most_steps
         Steps of Anderson's method at most between two points that the loop sees, where the products are with C itself;

@@ -109,7 +109,7 @@ class Newton(SolverBase):
         """One trust-region step: shrink until the objective rises, or declare the point exhausted."""
         operator = adapted(operator)
         hessian = TangentHessian(operator, state.z, state.Cz, narrow=state.narrow_copy)
-        b = hessian.b
+        b = hessian.b - hessian.b.mean()  # the global phase is the null vector of H, and b is orthogonal to it
         kind = state.kind
         preconditioner = build(kind, hessian) if state.preconditioner is None else state.preconditioner
         radius, scale = state.radius, _scale(state.z, state.Cz)

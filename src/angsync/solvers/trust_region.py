@@ -4,15 +4,14 @@ The model :math:`2 \langle g, t \rangle - \langle t, H t \rangle` is maximized o
 the preconditioner: along conjugate directions, until the residual is small, the curvature is not positive, or the
 boundary is met (Steihaug 1983; Conn, Gould and Toint, *Trust-Region Methods*, section 7.5).
 
-Newton's method on phases and the relaxation on rows have one form each. On phases M is any preconditioner, and lengths
-obey recurrences, because a product with M is not known. On rows M is diagonal, and lengths are computed.
+Newton's method on phases and the relaxation on rows share it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +38,16 @@ class InnerSolution:
     iterations: int
 
 
+@dataclass(frozen=True)
+class Diagonal:
+    """A diagonal preconditioner."""
+
+    weights: NDArray[np.float64]
+
+    def solve(self, r: NDArray[np.float64]) -> NDArray[np.float64]:
+        return r / self.weights
+
+
 def maximize_model(
     hessian: Callable[[NDArray], NDArray],
     b: NDArray[np.float64],
@@ -54,7 +63,7 @@ def maximize_model(
     *Trust-Region Methods*, section 7.5.1).
     """
     t = np.zeros_like(b)
-    residual = b - b.mean()  # the global phase is the null vector of H and b is orthogonal to it
+    residual = b.copy()
     scaled = preconditioner.solve(residual)
     direction = scaled.copy()
     power = float(residual @ scaled)
@@ -103,36 +112,22 @@ def maximize_on_rows(
     radius: float,
     max_iterations: int,
 ) -> InnerSolution:
-    """Steihaug's conjugate gradients for max 2 <G, V> - <V, H V> over rows with sum_j weights_j |V_j|^2 <= radius^2."""
-    residual = gradient
-    V, image_of_v = np.zeros_like(gradient), np.zeros_like(gradient)
-    scaled = residual / weights
-    direction, power = scaled, _inner(residual, scaled)
-    if power == 0:
-        return InnerSolution(V, 0.0, 0.0, False, 0)
-    target = power * _forcing(power, max(float(weights.sum()), 1e-300))
-    at_boundary = False
-    done = 0
-    while done < max_iterations:
-        done += 1
-        image = hessian(direction)
-        curvature = _inner(direction, image)
-        step = power / curvature if curvature > 0 else math.inf
-        if curvature <= 0 or math.sqrt(_squared(weights, V + step * direction)) >= radius:
-            at_boundary = True
-            along = float(np.sum(weights * (V.conj() * direction).real))
-            step = to_boundary(_squared(weights, V), along, _squared(weights, direction), radius)
-        V, image_of_v = V + step * direction, image_of_v + step * image
-        if at_boundary:
-            break
-        residual = residual - step * image
-        scaled = residual / weights
-        new_power = _inner(residual, scaled)
-        if new_power <= target:
-            break
-        direction, power = scaled + (new_power / power) * direction, new_power
-    gain = 2 * _inner(gradient, V) - _inner(V, image_of_v)
-    return InnerSolution(V, gain, math.sqrt(_squared(weights, V)), at_boundary, done)
+    """Maximize 2 <G, V> - <V, H V> over complex rows with sum_j weights_j |V_j|^2 <= radius^2.
+
+    The rows are real vectors of twice the length, and the weights a diagonal preconditioner.
+    """
+
+    def rows(t: NDArray[np.float64]) -> NDArray:
+        return t.view(gradient.dtype).reshape(gradient.shape)
+
+    def real(V: NDArray) -> NDArray[np.float64]:
+        return np.ascontiguousarray(V).reshape(-1).view(gradient.real.dtype)
+
+    inner = maximize_model(
+        lambda t: real(hessian(rows(t))), real(gradient), Diagonal(real(weights * np.full_like(gradient, 1 + 1j))),
+        radius, float(weights.sum()), max_iterations,
+    )  # fmt: skip
+    return replace(inner, t=rows(inner.t))
 
 
 def next_radius(radius: float, ratio: float, inner: InnerSolution) -> float:
@@ -153,12 +148,3 @@ def to_boundary(squared: float, along: float, own: float, radius: float) -> floa
 def _forcing(power: float, scale: float) -> float:
     """Superlinear: more exact near the optimum. ``power / scale`` is the mean square of a Newton step, in radians."""
     return min(0.01, power / scale)
-
-
-def _inner(A: NDArray, B: NDArray) -> float:
-    return float(np.vdot(A, B).real)
-
-
-def _squared(weights: NDArray[np.float64], V: NDArray) -> float:
-    """The squared length of rows V."""
-    return float(np.sum(weights * np.abs(V) ** 2))

@@ -14,7 +14,7 @@ from angsync.kernels.time_limit import OutOfTime
 from angsync.pipeline import component
 from angsync.pipeline.call import Call, Seed
 from angsync.pipeline.regime import Plan
-from angsync.pipeline.task import Task
+from angsync.pipeline.search import Search
 from angsync.problem.operators import CountingOperator, as_operator
 from angsync.solvers.starts.names import CAREFUL, STARTS
 from angsync.solvers.starts.tree import spanning_tree
@@ -26,8 +26,9 @@ NO_STEPS = ang.Stopping(max_iterations=0)
 def solved(C, **options):
     operator = as_operator(C)
     call = Call(seed=Seed(7), **options)
-    task = Task(CountingOperator(operator), operator, call, call.start, None, Clock())
-    return component.solve_component(task)
+    search = Search(CountingOperator(operator), operator, call, call.start, None, Clock())
+    component.solve_component(search)
+    return search
 
 
 @pytest.mark.parametrize("names", [("random", "spanning_tree"), ("spanning_tree", "random")])
@@ -37,7 +38,7 @@ def test_of_two_starts_the_better_is_taken(names, monkeypatch):
     monkeypatch.setattr(component, "plan_for", lambda operator: Plan(names, ang.Newton(), None, "it is a test"))
     found = solved(problem.C, stopping=NO_STEPS, certify=False)
     assert found.method == "Newton from a spanning tree, because it is a test"
-    assert ang.distance(found.outcome.z, problem.z) < 1e-9
+    assert ang.distance(found.point.z, problem.z) < 1e-9
 
 
 def test_a_start_that_is_good_enough_ends_the_search(monkeypatch):
@@ -69,10 +70,10 @@ def test_an_interruption_of_the_start_leaves_an_answer(certify, monkeypatch):
         monkeypatch.setitem(STARTS, name, stopped)
     for C in (gaussian(20, 0.2), ang.simulate.grid(30, 30, 0.1, rng=0).C):
         found = solved(C, certify=certify)
-        assert found.outcome.status is Status.INTERRUPTED
+        assert found.point.status is Status.INTERRUPTED
         assert "because the call was interrupted before its start was ready" in found.method
         # not random phases, whose objective is near 0: one node of a dense C sees all others, a tree meets n - 1 edges
-        assert found.outcome.objective > 0.25 * abs(C).sum()
+        assert found.point.objective > 0.25 * abs(C).sum()
         assert found.certificate is None if not certify else found.certificate.interrupted
 
 
@@ -88,8 +89,8 @@ def test_a_start_that_was_ready_is_kept_when_the_next_one_is_cut_short(stop, mon
 
     monkeypatch.setitem(STARTS, "random", SimpleNamespace(words="", make_quickly=cut_short))
     found = solved(problem.C)
-    assert found.outcome.status is (Status.INTERRUPTED if stop is KeyboardInterrupt else Status.TIME_LIMIT)
-    assert ang.distance(found.outcome.z, spanning_tree(as_operator(problem.C))) < 1e-9
+    assert found.point.status is (Status.INTERRUPTED if stop is KeyboardInterrupt else Status.TIME_LIMIT)
+    assert ang.distance(found.point.z, spanning_tree(as_operator(problem.C))) < 1e-9
     assert "the best point so far" in found.method
 
 
@@ -97,9 +98,9 @@ def test_an_interruption_between_two_runs_keeps_the_best(monkeypatch):
     monkeypatch.setattr(component, "is_suspicious", interrupt)
     C = ang.simulate.grid(12, 12, 0.3, rng=0).C
     found = solved(C)
-    assert found.outcome.status is Status.INTERRUPTED
+    assert found.point.status is Status.INTERRUPTED
     assert found.certificate.interrupted
-    assert found.outcome.objective == pytest.approx(ang.synchronize(C).objective, rel=1e-12)
+    assert found.point.objective == pytest.approx(ang.synchronize(C).objective, rel=1e-12)
 
 
 def test_no_time_for_a_start_leaves_none_for_a_proof_by_the_spectrum(monkeypatch):
@@ -112,7 +113,7 @@ def test_no_time_for_a_start_leaves_none_for_a_proof_by_the_spectrum(monkeypatch
     asked = []
     monkeypatch.setattr("angsync.certificate.certify.spectral_bound", lambda *given: asked.append(given))
     found = solved(ang.simulate.grid(30, 30, 0.3, rng=0).C)
-    assert found.outcome.status is Status.TIME_LIMIT
+    assert found.point.status is Status.TIME_LIMIT
     assert found.certificate.out_of_time
     assert not asked
 
@@ -122,10 +123,8 @@ def test_the_time_kept_for_the_end_is_that_of_some_products():
     call = Call()
 
     def kept(limit):
-        task = Task(
-            CountingOperator(operator), operator, call, call.start, None, Clock(limit), np.random.default_rng(7)
-        )
-        return component._seconds_to_end(task), task.operator.products
+        search = Search(CountingOperator(operator), operator, call, call.start, None, Clock(limit))
+        return component._seconds_to_end(search), search.operator.products
 
     assert kept(None) == (0.0, 0)
     seconds, products = kept(100.0)

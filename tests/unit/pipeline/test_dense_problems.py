@@ -26,7 +26,7 @@ def test_what_auto_picks_for_dense_matrices_is_what_is_done(monkeypatch):
 def test_interrupted_in_the_proof_the_point_is_kept(n, monkeypatch):
     C = ang.simulate.gaussian(n, 1.0, rng=9).C
     best = ang.synchronize(C)
-    monkeypatch.setattr("angsync.pipeline.task.certify_component", interrupt)
+    monkeypatch.setattr("angsync.pipeline.search.certify_component", interrupt)
     monkeypatch.setattr("angsync.pipeline.small.certificates", interrupt)
     result = ang.synchronize(C)
     assert result.status is Status.INTERRUPTED

@@ -12,12 +12,11 @@ import pytest
 import angsync as ang
 from angsync.certificate import certify
 from angsync.kernels.time_limit import OutOfTime
-from angsync.pipeline import component, ways_on
+from angsync.pipeline import component, proposals
 from angsync.pipeline.call import Call
 from angsync.pipeline.fusion import fused
 from angsync.pipeline.regime import plan_for, witness_search
-from angsync.pipeline.region import nodes_around
-from angsync.pipeline.task import Attempt, Task
+from angsync.pipeline.search import Search
 from angsync.problem.objective import objective
 from angsync.problem.operators import CountingOperator, as_operator
 from angsync.solvers.loop import iterate
@@ -103,20 +102,6 @@ def test_without_time_the_better_point_is_left(two_defects):
     assert fused(operator, better.z, poorer.z, Clock(0.0)) is None
 
 
-def test_the_neighborhood_is_what_can_be_reached_in_so_many_steps(stuck):
-    problem, operator, z = stuck
-    C, edges = problem.C, operator.edges
-    reversed_ones = (np.conj(z[edges.i]) * edges.value * z[edges.j]).real < 0
-    near, far = (nodes_around(operator, reversed_ones, reach) for reach in (0, 3))
-    off = np.abs(np.angle(C.toarray() * np.outer(z.conj(), z))) > np.pi / 2
-    assert np.array_equal(near, (off & (C.toarray() != 0)).any(axis=1))
-    pattern = (abs(C) > 0).astype(float)
-    reached = near.astype(float)
-    for _ in range(3):
-        reached = reached + pattern @ reached
-    assert np.array_equal(far, reached > 0)
-
-
 def test_a_dense_problem_has_no_regions():
     C = ang.simulate.gaussian(10, 0.1, rng=0).C
     assert fused(as_operator(C), np.ones(10, dtype=complex), np.ones(10, dtype=complex), Clock()) is None
@@ -144,7 +129,7 @@ def test_a_few_wrong_measurements_that_are_proved_cost_no_further_start(monkeypa
     wrong = ang.Measurements(m.i, m.j, angle)
     z = ang.synchronize(wrong, certify=False).z
     assert reversed_share(as_operator(wrong), z) > 0
-    monkeypatch.setattr("angsync.pipeline.ways_on.fused", lambda *_: pytest.fail("a further start was compared"))
+    monkeypatch.setattr("angsync.pipeline.proposals.fused", lambda *_: pytest.fail("a further start was compared"))
     result = ang.synchronize(wrong)
     assert result.certificate.verdict is ang.Verdict.CERTIFIED
 
@@ -152,7 +137,7 @@ def test_a_few_wrong_measurements_that_are_proved_cost_no_further_start(monkeypa
 def test_two_starts_that_find_nothing_are_enough_and_effort_says_how_many_at_most(monkeypatch):
     C = ang.simulate.grid(50, 50, 1.0, rng=0).C
     made = []
-    monkeypatch.setattr("angsync.pipeline.ways_on.fused", lambda *_: None)
+    monkeypatch.setattr("angsync.pipeline.proposals.fused", lambda *_: None)
 
     def starts(effort):
         method = ang.synchronize(C, effort=effort, certify=False).method
@@ -161,7 +146,7 @@ def test_two_starts_that_find_nothing_are_enough_and_effort_says_how_many_at_mos
 
     assert starts("low") == 1
     assert starts("normal") == 2
-    monkeypatch.setattr("angsync.pipeline.ways_on._IN_VAIN", 99)
+    monkeypatch.setattr("angsync.pipeline.proposals._IN_VAIN", 99)
     assert starts("normal") == 5
     assert starts("high") == 12
 
@@ -248,19 +233,19 @@ def test_where_regions_say_nothing_the_lift_still_leads_out():
 def test_a_further_start_is_solved_however_long_the_first_run_was(monkeypatch):
     """Its iterations are counted from those before: a limit for it alone left none."""
     operator = as_operator(ang.simulate.grid(50, 50, 0.9, rng=0).C)
-    task = Task(CountingOperator(operator), operator, Call(certify=False), "auto", None, Clock(), RNG(7))
-    plan = plan_for(operator)
-    first = replace(task.run(ang.Newton(), multilevel(operator, RNG(0))), iterations=75)
-    spent, inner = [], ways_on._from_start
+    search = Search(CountingOperator(operator), operator, Call(certify=False), "auto", None, Clock())
+    search.take(replace(search.run(ang.Newton(), multilevel(operator, RNG(0))), iterations=75))
+    spent, inner = [], Search.run
 
-    def watched(*given):
-        other = inner(*given)
+    def watched(*given, **options):
+        other = inner(*given, **options)
         spent.append((other.iterations, other.residual))
         return other
 
-    monkeypatch.setattr(ways_on, "_from_start", watched)
-    ways_on.look_again(task, plan, Attempt(first, None, ""), None)
-    assert spent
+    monkeypatch.setattr(Search, "run", watched)
+    monkeypatch.setattr(proposals, "fused", lambda *_: None)
+    proposals.fuse_regions(search, plan_for(operator))
+    assert len(spent) == 2
     assert all(iterations > 76 and residual <= 1e-4 for iterations, residual in spent)
 
 
@@ -269,7 +254,7 @@ def test_a_call_cut_short_while_regions_are_compared_has_the_history_of_all_its_
     def cut_short(*_):
         raise stop
 
-    monkeypatch.setattr("angsync.pipeline.ways_on.fused", cut_short)
+    monkeypatch.setattr("angsync.pipeline.proposals.fused", cut_short)
     result = ang.synchronize(ang.simulate.grid(50, 50, 0.9, rng=0).C, on_failure="ignore")
     assert result.status is (Status.INTERRUPTED if stop is KeyboardInterrupt else Status.TIME_LIMIT)
     assert result.history.objective.size == result.iterations + 1
@@ -286,16 +271,6 @@ def test_the_lift_is_left_out_on_large_meshes_with_few_reversed_measurements_alo
     assert witness_search(as_operator(quiet.C), Call(), quiet.z) == "whole"  # nothing is reversed: a twisted state, say
     measurements = frustrated(46)
     assert witness_search(as_operator(measurements), Call(), np.ones(46 * 46, dtype=complex)) == "whole"
-
-
-def test_the_best_so_far_has_the_history_of_all_runs_that_led_to_it():
-    operator = as_operator(ang.simulate.grid(20, 20, 0.9, rng=0).C)
-    task = Task(CountingOperator(operator), operator, Call(), "auto", None, Clock(), RNG(7))
-    first = task.run(ang.Newton(), np.exp(2j * np.pi * RNG(0).random(400)), Stopping(max_iterations=3))
-    later = task.continued(ang.Newton(), first.z, first, jump=True)
-    assert later.objective > first.objective
-    assert task.best is later
-    assert later.history.objective.size == later.iterations + 1
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from reference.narrow import narrow_apply
 
 from angsync.kernels.dense import reference
 from angsync.kernels.dense.view import TriangleView
-from angsync.pipeline.multistart import rank_two_start
+from angsync.pipeline.restarts import rank_two_start
 from angsync.problem.operators import CountingOperator, ScaledOperator, as_operator
 from angsync.solvers.stopping import Clock
 

@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 from angsync.certificate.verdict import Certificate, Verdict
 from angsync.circle import normalize
 from angsync.pipeline.call import Effort
-from angsync.pipeline.regime import is_dense, is_noisy
-from angsync.pipeline.task import FINISHED, Task
+from angsync.pipeline.regime import is_dense, is_drowned, is_noisy
+from angsync.pipeline.search import FINISHED, Search
 from angsync.pipeline.tried_starts import same_objective, times_found
 from angsync.problem.operators import Operator
 from angsync.problem.residual import norm
@@ -42,7 +42,7 @@ from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome
 from angsync.solvers.starts.chance import leave_the_real_line
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
-from angsync.solvers.stopping import Clock, Status
+from angsync.solvers.stopping import Clock
 
 
 class RowSteps(NamedTuple):
@@ -83,7 +83,6 @@ _LOOSE_RESIDUAL = 1e-6  # residual to which a start is run: f is then known to 1
 _PLAIN_STEPS, _PLAIN_SHIFT = 30, 0.15  # of plain_start, whose docstring says why
 _PLAIN_TOLERANCE = 1e-3  # of its eigenvector: thirty steps follow, in which the last digits do not matter
 _ROW_SHIFT = 0.5  # of the mean length of the rows of C Y: enough for the ascent not to oscillate
-_STOPPED = (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK)  # somebody asked for an end: no further start is run
 
 
 def worth_more_starts(operator: Operator, outcome: Outcome, certificate: Certificate | None) -> bool:
@@ -107,75 +106,64 @@ def worth_more_starts(operator: Operator, outcome: Outcome, certificate: Certifi
     return certificate.gap_bound > same_objective(operator.dtype) * abs(outcome.objective) and is_dense(operator)
 
 
-def best_of_starts(
-    task: Task,
-    first: Outcome,
-    witness: NDArray | None,
-    *,
-    starts: int | None,
-    eigenvector: bool,
-    solver: SolverBase,
-) -> tuple[Outcome, tuple[float, ...]]:
-    """The best point of ``first`` and of further starts, polished, and the objectives of all.
+def restart(search: Search, solver: SolverBase) -> None:
+    """Run further starts where the solver asks for them or one run is not reliable, and keep the best, polished.
 
-    ``starts`` counts ``first``. None: as many as :data:`LIMITS` says for the effort of the call; the products are
-    looked at between starts, so the last may exceed them. ``eigenvector``: whether :func:`plain_start` is one of them.
-
-    A start that does not converge is counted, but not taken. An interruption, the time limit or a callback that returns
-    True ends all and keeps the best so far; the callback sees the iterates of every start, each numbered from the end
-    of the first run.
+    A solver that asks for ``starts`` gets as many, the first run included; otherwise :data:`LIMITS` says how many for
+    the effort of the call, and the products are looked at between starts, so the last may exceed them. A start that
+    does not converge is counted, but not taken. The callback sees the iterates of every start, each numbered from the
+    end of the first run.
     """
-    counting, stopping = task.operator, task.call.stopping
-    same = same_objective(counting.dtype)
-    loose = replace(stopping, tolerance=max(stopping.tolerance_for(counting.dtype), _LOOSE_RESIDUAL))
-    limits = LIMITS[task.call.effort]
-    budget = (1 + limits.cost) * counting.products
-    best, objectives = first, [first.objective]
+    call, operator, first = search.call, search.operator, search.point
+    asked = None if call.solver is None else solver.starts
+    if asked is None:
+        # where the caller chose the start, no other is tried unless the solver asks for it
+        free = call.is_free_to_start_anywhere and call.effort != "low"
+        wanted = free and worth_more_starts(operator, first, search.certificate)
+    else:
+        wanted = asked > 1 and first.status in FINISHED
+    if not wanted or search.clock.expired:
+        return
+    witness = None if search.certificate is None else search.certificate.witness
+    if asked is None and call.effort == "normal" and is_drowned(operator, first.objective):
+        asked = 1 + 1 + (witness is not None)  # the first run, where plain GPM goes, the witness: no rank-two rows
+    same = same_objective(operator.dtype)
+    loose = replace(call.stopping, tolerance=max(call.stopping.tolerance_for(operator.dtype), _LOOSE_RESIDUAL))
+    limits = LIMITS[call.effort]
+    budget = (1 + limits.cost) * operator.products
+    objectives = search.objectives = [first.objective]
 
     def enough() -> bool:
-        if starts is not None:
-            return len(objectives) >= starts
+        if asked is not None:
+            return len(objectives) >= asked
         often = times_found(objectives, same) >= limits.found
-        return often or len(objectives) >= limits.starts or counting.products > budget
-
-    stopped: Status | None = None
+        return often or len(objectives) >= limits.starts or operator.products > budget
 
     def row_steps() -> int:
         rugged = times_found(objectives, same) < len(objectives)
-        return (limits.rugged_row_steps if rugged else limits.row_steps).of(counting.n)
+        return (limits.rugged_row_steps if rugged else limits.row_steps).of(operator.n)
 
-    points = _points(task, witness, eigenvector, row_steps)
-    while not enough() and not task.clock.expired:
-        try:
-            z = next(points)
-            outcome = task.run(solver, z, loose, first_iteration=first.iterations + 1)
-        except KeyboardInterrupt:  # inside a starting point; the loop itself reports interruptions by its status
-            stopped = Status.INTERRUPTED
-            break
-        if outcome.status in _STOPPED:
-            stopped = outcome.status
-            break
+    own = solver if solver.takes_further_starts else Newton()
+    # a solver given by name began at the eigenvector
+    points = _points(search, witness, call.solver is None or not call.is_free_to_start_anywhere, row_steps)
+    while not enough() and not search.clock.expired:
+        outcome = search.run(own, next(points), loose, jump=True, after=first)
         objectives.append(outcome.objective)
-        if outcome.status in FINISHED and outcome.objective > best.objective + same * abs(best.objective):
-            best = outcome
-    if best is not first:
-        if stopped is None:
-            best, stopped = _polished(task, best)
-        best = replace(best, history=first.history.followed_by(best.history, jump=True))
-    return (best if stopped is None else replace(best, status=stopped)), tuple(objectives)
+        best = search.point.objective
+        if outcome.status in FINISHED and outcome.objective > best + same * abs(best):
+            search.take(outcome)
+    improved = search.point is not first
+    found = "a better point" if improved else "nothing better"
+    search.method += f"; {len(objectives)} starts were tried, which found {found}"
+    if improved:  # to a loose tolerance so far
+        search.goes_on(Newton())
 
 
-def _polished(task: Task, best: Outcome) -> tuple[Outcome, Status | None]:
-    """The best start, which was run to a loose tolerance, to the tolerance asked for; the status of an interruption."""
-    polished = task.run(Newton(), best.z, first_iteration=best.iterations)
-    if math.isnan(polished.objective):  # interrupted inside its first product
-        return best, Status.INTERRUPTED
-    return replace(polished, history=best.history.followed_by(polished.history)), None
-
-
-def _points(task: Task, witness: NDArray | None, eigenvector: bool, row_steps: Callable[[], int]) -> Iterator[NDArray]:
+def _points(
+    search: Search, witness: NDArray | None, eigenvector: bool, row_steps: Callable[[], int]
+) -> Iterator[NDArray]:
     """Functions that make starting points, without end, in the order of the module's list."""
-    operator, clock, rng = task.operator, task.clock, task.rng
+    operator, clock, rng = search.operator, search.clock, search.rng
     if witness is not None:
         yield witness.astype(operator.dtype)
     if eigenvector:

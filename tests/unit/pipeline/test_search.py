@@ -96,7 +96,7 @@ def test_an_interruption_of_the_certificate_is_not_followed_by_more_starts(monke
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("angsync.pipeline.task.certify_component", interrupted)
+    monkeypatch.setattr("angsync.pipeline.search.certify_component", interrupted)
     C = ang.simulate.gaussian(60, 0.6 * 60**0.5, rng=0).C
     result = ang.synchronize(C, solver="auto" if starts is None else ang.AcceleratedGPM(starts=starts))
     assert result.status is ang.Status.INTERRUPTED

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.pipeline.multistart import rank_two_start
+from angsync.pipeline.restarts import rank_two_start
 from angsync.problem.components import normalized
 from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock, Stopping
