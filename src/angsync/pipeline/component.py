@@ -9,14 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate.relaxation import relax
 from angsync.certificate.verdict import interrupted, tightened
 from angsync.kernels.time_limit import Earlier, OutOfTime, until
 from angsync.pipeline.light_nodes import finish_light_nodes
-from angsync.pipeline.proposals import PROPOSALS, is_suspicious, tighten_the_gap, untried
 from angsync.pipeline.regime import FUSE_FROM_NODES, Plan, is_slow, plan_for
-from angsync.pipeline.restarts import restart
-from angsync.pipeline.search import Ended, Search
+from angsync.pipeline.search import Ended, Search, is_suspicious
 from angsync.solvers import LowRankSDP, Newton
 from angsync.solvers.loop import iterate
 from angsync.solvers.starts.at_once import at_once, in_words
@@ -101,6 +98,8 @@ def _solve(search: Search) -> None:
         search.method = f"{solver.describe()} from {start.words}, as asked for"
         search.take(search.run(solver, start.z))
         search.prove()
+        from angsync.pipeline.restarts import restart
+
         restart(search, solver)
         if search.certificate is None:
             search.prove()
@@ -132,20 +131,17 @@ def _automatically(search: Search, plan: Plan, start: Start) -> None:
     # is none to be had, it mostly ends soon.
     another = search.operator.n > FUSE_FROM_NODES or search.started_from != plan.alternative
     search.prove("none" if another and is_suspicious(search, plan) else None)
-    for propose in PROPOSALS:
-        if search.is_over:
-            break
-        with until(search.clock):
-            propose(search, plan)
-        if search.certificate is None:
-            search.prove()
-    tighten_the_gap(search)
-    if search.certificate is not None:
-        search.certificate = untried(search, search.certificate)
+    if not search.is_certified:
+        with search.clock.paused():
+            from angsync.pipeline.proposals import improve
+
+        improve(search, plan)
 
 
 def _by_relaxation(search: Search, solver: LowRankSDP, start: Start) -> None:
     """``solver=LowRankSDP()``: the relaxation, its rounding, Newton, and both bounds in the certificate."""
+    from angsync.certificate.relaxation import relax
+
     found = relax(
         search.operator,
         start.z,

@@ -2,6 +2,7 @@
 
 A proposal is a function of the search and its plan: it makes phases, lets :meth:`Search.improves` polish them and keep
 what is better, and adds to ``method`` what it did. A new one is a function and a row of :data:`PROPOSALS`.
+Most points are proved at once, so that nothing in here is loaded before one is not.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from dataclasses import replace
 
 from angsync.certificate.relaxation import relax
 from angsync.certificate.verdict import Certificate, Verdict, tightened
+from angsync.kernels.time_limit import until
 from angsync.pipeline.call import Effort
 from angsync.pipeline.fusion import fused
 from angsync.pipeline.regime import FUSE_FROM_NODES, Plan, is_drowned, witness_search
 from angsync.pipeline.restarts import restart
-from angsync.pipeline.search import FINISHED, Search
+from angsync.pipeline.search import FINISHED, Search, is_suspicious
 from angsync.solvers import LowRankSDP, Newton
 from angsync.solvers.starts.names import STARTS
 from angsync.solvers.stopping import Stopping
-from angsync.solvers.tangent import has_vortex, reversed_share
 
 _MOST_ESCAPES = 10  # refuted points that are left, one after the other, in one call: it bounds the work
 # Further careful starts on a large graph, at most, and how many of them one after the other may find nothing: of 36
@@ -36,22 +37,6 @@ _RELAX: dict[Effort, tuple[int, Stopping]] = {
     "high": (2000, Stopping(tolerance=1e-5, max_iterations=60)),
 }
 _ALL_BUT_PROVED = 1e-5  # relative gap below which only the last digits of a proof are missing
-
-
-def is_suspicious(search: Search, plan: Plan) -> bool:
-    """Return True if a measurement is more than a right angle off: the usual sign of a point that is not the best.
-
-    On a large graph with little noise there may be vortices without one. Where everything is near to everything, the
-    plan has no other start, and nothing is suspected.
-    """
-    operator, z = search.operator.base, search.point.z
-    return (
-        plan.alternative is not None
-        and search.point.status in FINISHED
-        and search.call.is_free_to_start_anywhere
-        and not search.clock.expired
-        and (reversed_share(operator, z) > 0 or (operator.n > FUSE_FROM_NODES and has_vortex(operator, z)))
-    )
 
 
 def try_the_alternative(search: Search, plan: Plan) -> None:
@@ -142,6 +127,20 @@ PROPOSALS: tuple[Callable[[Search, Plan], None], ...] = (
     escape,
     relax_to_rank_one,
 )
+
+
+def improve(search: Search, plan: Plan) -> None:
+    """Try the proposals one after the other, prove what they find, and say how much is left open."""
+    for propose in PROPOSALS:
+        if search.is_over:
+            break
+        with until(search.clock):
+            propose(search, plan)
+        if search.certificate is None:
+            search.prove()
+    tighten_the_gap(search)
+    if search.certificate is not None:
+        search.certificate = untried(search, search.certificate)
 
 
 def tighten_the_gap(search: Search) -> None:

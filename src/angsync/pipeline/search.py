@@ -13,12 +13,13 @@ from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.certify import Witness, certify_component
 from angsync.certificate.verdict import Certificate, Verdict
 from angsync.pipeline.call import Call
-from angsync.pipeline.regime import witness_search
+from angsync.pipeline.regime import FUSE_FROM_NODES, Plan, witness_search
 from angsync.problem.operators import CountingOperator, Operator
 from angsync.problem.residual import along_and_across
 from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.stopping import Callback, Clock, Status, Stopping
+from angsync.solvers.tangent import has_vortex, reversed_share
 
 FINISHED = (Status.CONVERGED, Status.STALLED)  # the solver ended by itself: nobody and no limit stopped it
 _ROUNDING = 1e-14  # of f: a point that is better by less is the same one
@@ -80,10 +81,14 @@ class Search:
         return self.best
 
     @property
+    def is_certified(self) -> bool:
+        """Whether the best point is proved."""
+        return self.certificate is not None and self.certificate.verdict is Verdict.CERTIFIED
+
+    @property
     def is_over(self) -> bool:
         """Whether there is nothing to improve, or no time for it."""
-        certified = self.certificate is not None and self.certificate.verdict is Verdict.CERTIFIED
-        return certified or self.point.status not in FINISHED or self.clock.expired
+        return self.is_certified or self.point.status not in FINISHED or self.clock.expired
 
     def run(
         self,
@@ -184,3 +189,19 @@ def has_reusable_product(operator: Operator, outcome: Outcome) -> bool:
     dense = operator.is_dense_matrix or operator.is_known_by_products
     known = not math.isnan(outcome.objective)  # NaN: interrupted inside the first product
     return dense and operator.dtype == np.complex128 and known
+
+
+def is_suspicious(search: Search, plan: Plan) -> bool:
+    """Return True if a measurement is more than a right angle off: the usual sign of a point that is not the best.
+
+    On a large graph with little noise there may be vortices without one. Where everything is near to everything, the
+    plan has no other start, and nothing is suspected.
+    """
+    operator, z = search.operator.base, search.point.z
+    return (
+        plan.alternative is not None
+        and search.point.status in FINISHED
+        and search.call.is_free_to_start_anywhere
+        and not search.clock.expired
+        and (reversed_share(operator, z) > 0 or (operator.n > FUSE_FROM_NODES and has_vortex(operator, z)))
+    )

@@ -10,7 +10,7 @@ import pytest
 import angsync as ang
 from angsync import Verdict
 from angsync.errors import DisconnectedWarning
-from angsync.pipeline import component, proposals
+from angsync.pipeline import component, search
 from angsync.solvers.starts.names import STARTS
 
 
@@ -58,7 +58,7 @@ def test_the_alternative_start_is_taken_where_it_is_better(monkeypatch):
         monkeypatch.setitem(STARTS, name, poor)
 
     def pretend(share):
-        for module in (component, proposals):
+        for module in (component, search):
             monkeypatch.setattr(module, "reversed_share", lambda operator, z: share)
 
     pretend(1e-4)
