@@ -95,7 +95,7 @@ def _solve(search: Search) -> None:
         _by_relaxation(search, solver, start)
     else:
         assert solver is not None
-        search.method = f"{solver.describe()} from {start.words}, as asked for"
+        search.method = f"{solver} from {start.words}, as asked for"
         search.take(search.run(solver, start.z))
         search.prove()
         from angsync.pipeline.restarts import restart
