@@ -242,7 +242,7 @@ def test_the_picture_shows_before_and_after(file, tmp_path):
     result = optimize(read(file(SQUARE)))
     result.picture(tmp_path / "square.svg", title="a < b")
     words = drawn(tmp_path / "square.svg")
-    assert "a < b" in words
+    assert any(word and word.startswith("a < b: Certified optimal") for word in words)
     assert [word.split(":")[0] for word in words if word and "cost" in word] == ["before", "after"]
     assert {"path", "other edges", "first pose"} <= set(words)
 
@@ -252,14 +252,14 @@ def test_the_picture_has_units_the_verdict_and_landmarks(tmp_path):
     optimize(made.graph).picture(tmp_path / "map.svg")
     words = drawn(tmp_path / "map.svg")
     assert words.count("x (m)") == words.count("y (m)") == 2
-    assert "Certified optimal" in words
-    assert any("per degree of freedom; moved by" in word and "degrees from before" in word for word in words)
+    assert any("Certified optimal" in word and "per degree of freedom" in word for word in words)
+    assert any(word.startswith("Moved by") for word in words)
     assert "landmarks" in words
     optimize(made.graph, cost="information").picture(tmp_path / "map.svg")
     headline = "Isotropic cost: certified optimal; information cost: nothing proved"
-    assert headline in drawn(tmp_path / "map.svg")
+    assert any(headline in word for word in drawn(tmp_path / "map.svg"))
     optimize(made.graph, certify=False).picture(tmp_path / "map.svg")
-    assert "Not certified" in drawn(tmp_path / "map.svg")
+    assert any("Not certified" in word for word in drawn(tmp_path / "map.svg"))
 
 
 def test_the_page_has_costs_chi_square_and_a_map(tmp_path):
