@@ -63,8 +63,13 @@ def tried(folder: Path, python: str, package: Path, expected: str, **variables: 
     return right
 
 
+def runs(python: str) -> bool:
+    """Return False for a name that is on the PATH alone, as the shims of pyenv are."""
+    return shutil.which(python) is not None and subprocess.run([python, "-V"], capture_output=True).returncode == 0
+
+
 def main() -> int:
-    pythons = [found for name in ("python3.11", "python3.12", "python3.13") if (found := shutil.which(name))]
+    pythons = [python for python in ("python3.11", "python3.12", "python3.13") if runs(python)]
     with tempfile.TemporaryDirectory(prefix="angsync-wheels-") as name:
         folder = Path(name)
         sdist, wheel = built(folder)
