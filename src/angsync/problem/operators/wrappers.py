@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync import kernels
 from angsync.kernels import time_limit
 from angsync.problem.operators.adapters import adapted
 from angsync.problem.operators.base import HermitianOperator, InnerModel, Operator, Unwrapped
@@ -37,7 +36,10 @@ def _times(x: NDArray, exponent: int) -> NDArray:
 
 
 class Wrapper(Operator):
-    """An operator around another one, ``base``: every question is passed on, and a wrapper changes some answers."""
+    """An operator around another one, ``base``: every question is passed on, and a wrapper changes some answers.
+
+    The five members are written out; all other questions of :class:`Operator` are passed on by the loop below.
+    """
 
     def __init__(self, base: HermitianOperator) -> None:
         self.base = adapted(base)
@@ -59,76 +61,30 @@ class Wrapper(Operator):
     def abs_row_sums(self) -> NDArray[np.float64] | None:
         return self.base.abs_row_sums()
 
-    def component_labels(self) -> NDArray[np.int64] | None:
-        return self.base.component_labels()
 
-    def restrict(self, index: NDArray[np.int64]) -> Operator:
-        return self.base.restrict(index)
+_OF_ITSELF = {
+    *("has_dominant_diagonal", "without_diagonal", "without_dominant_diagonal", "parts", "is_inspected", "dense_model"),
+    *("rotated_triangle", "shifted_entries", "narrow_product", "narrow_distance", "narrow_rounding", "rotated_product"),
+    *("shifted_matrix", "inner_model"),
+}
+"""Questions that a wrapper answers from its other answers, or that are about a matrix of another scale."""
 
-    def to_dense(self) -> NDArray:
-        return self.base.to_dense()
 
-    def entries(self) -> Any:
-        return self.base.entries()
+def _passed_on(name: str, member: Any) -> Any:
+    """Return the member of a wrapper that asks the operator inside it."""
+    if isinstance(member, property):
+        return property(lambda self: getattr(self.base, name), doc=member.__doc__)
 
-    @property
-    def is_dense_matrix(self) -> bool:
-        return self.base.is_dense_matrix
+    @wraps(member)
+    def ask(self: Wrapper, *given: Any, **named: Any) -> Any:
+        return getattr(self.base, name)(*given, **named)
 
-    @property
-    def is_on_device(self) -> bool:
-        return self.base.is_on_device
+    return ask
 
-    def sparse(self) -> Unwrapped[SparseOperator] | None:
-        return self.base.sparse()
 
-    @property
-    def is_known_by_products(self) -> bool:
-        return self.base.is_known_by_products
-
-    @property
-    def is_streamed(self) -> bool:
-        return self.base.is_streamed
-
-    def probes(self) -> Probes:
-        return self.base.probes()
-
-    def is_real(self) -> bool:
-        return self.base.is_real()
-
-    def row_length(self) -> int:
-        return self.base.row_length()
-
-    def rounding_length(self) -> int:
-        return self.base.rounding_length()
-
-    def upper_bound(self) -> float | None:
-        return self.base.upper_bound()
-
-    def rounding_sums(self) -> NDArray[np.float64] | None:
-        return self.base.rounding_sums()
-
-    def asymmetry(self) -> float:
-        return self.base.asymmetry()
-
-    def augmented(self) -> tuple[Any, int] | None:
-        return self.base.augmented()
-
-    def squares(self) -> tuple[Any, NDArray[np.float64]] | None:
-        return self.base.squares()
-
-    def eliminated(self, z: NDArray) -> NDArray[np.complex128]:
-        return self.base.eliminated(z)
-
-    def unwrapped(self) -> Unwrapped[Operator]:
-        return self.base.unwrapped()
-
-    def count(self, products: int) -> None:
-        self.base.count(products)
-
-    @property
-    def narrow(self) -> kernels.NarrowCopy | None:
-        return self.base.narrow
+for _name, _member in vars(Operator).items():
+    if not (_name.startswith("_") or _name in _OF_ITSELF or _name in vars(Wrapper)):
+        setattr(Wrapper, _name, _passed_on(_name, _member))
 
 
 class ScaledOperator(Wrapper):
