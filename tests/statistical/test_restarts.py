@@ -9,7 +9,7 @@ import pytest
 
 import angsync as ang
 from angsync.pipeline.restarts import rank_two_start
-from angsync.problem.components import normalized
+from angsync.problem.intake import normalized
 from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock, Stopping
 

@@ -29,7 +29,7 @@ from angsync.certificate.verdict import OUT_OF_TIME, Certificate, Verdict, combi
 from angsync.circle import as_phases, refuse_masked
 from angsync.errors import InputError, names_keywords
 from angsync.kernels.time_limit import OutOfTime, until
-from angsync.problem.components import component_indices, normalized
+from angsync.problem.intake import component_indices, normalized
 from angsync.problem.operators import (
     Operator,
     as_operator,

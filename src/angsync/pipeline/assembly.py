@@ -18,8 +18,7 @@ from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.tried_starts import Starts
-from angsync.problem.components import normalized
-from angsync.problem.intake import Intake
+from angsync.problem.intake import Intake, normalized
 from angsync.problem.operators import Operator, ScaledOperator
 from angsync.problem.residual import rounding_floor, shown_residual
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status

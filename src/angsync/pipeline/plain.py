@@ -31,8 +31,7 @@ from angsync.pipeline.small import is_for_stacks, solve_small
 from angsync.pipeline.tried_starts import all_starts, same_objective
 from angsync.problem import pieces
 from angsync.problem.anchoring import GROUND, loose_in_words
-from angsync.problem.components import component_indices, normalized
-from angsync.problem.intake import Intake, taken_in
+from angsync.problem.intake import Intake, component_indices, normalized, taken_in
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators import CountingOperator, Operator, ScaledOperator
 from angsync.problem.ordering import better_order

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from numpy.typing import NDArray
 
-from angsync.problem.density import has_many_pairs
+from angsync.problem.intake import has_many_pairs
 from angsync.problem.operators import Operator
 from angsync.solvers import GPM, AcceleratedGPM, Newton
 from angsync.solvers.base import SolverBase

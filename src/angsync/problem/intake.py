@@ -1,4 +1,6 @@
-"""The problem out of anything that the front door takes: the operator, what the pairs can be read from, the labels."""
+"""Turn anything that the front door takes into a problem: its operator, the source of its pairs, its labels.
+
+Also: is the matrix dense, and what are its components?"""
 
 from __future__ import annotations
 
@@ -8,15 +10,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from angsync.errors import InputError
 from angsync.kernels.dense.view import TriangleView
 from angsync.problem import interop
-from angsync.problem.density import is_mostly_zero
 from angsync.problem.measurements import Measurements
-from angsync.problem.operators import Operator, SparseOperator, Wrapper, as_operator
+from angsync.problem.operators import (
+    Operator,
+    ScaledOperator,
+    SparseOperator,
+    Wrapper,
+    as_operator,
+    normalizing_exponent,
+)
 from angsync.problem.operators.checks import Hermitian
+
+_DENSE_SHARE = 0.1  # share of filled entries from which C counts as dense
 
 
 class Intake(NamedTuple):
@@ -68,3 +79,32 @@ def _compressed(matrix: Any) -> scipy.sparse.csr_array:
     if not isinstance(matrix, TriangleView):
         return scipy.sparse.csr_array(matrix)
     return scipy.sparse.csr_array(scipy.sparse.vstack([scipy.sparse.csr_array(matrix[k]) for k in matrix.blocks()]))
+
+
+def has_many_pairs(pairs: int, n: int) -> bool:
+    """Return True if so many measured pairs of n nodes are best treated as a dense matrix."""
+    return 2 * pairs >= _DENSE_SHARE * n**2
+
+
+def is_mostly_zero(matrix: NDArray | TriangleView) -> bool:
+    """Return True if a full array has so few entries that it is a graph; a few rows show that a matrix is full."""
+    n = matrix.shape[0]
+    some = matrix[:: max(1, n // 16)]
+    if np.count_nonzero(some) > 0.5 * some.size:
+        return False
+    blocks = matrix.blocks() if isinstance(matrix, TriangleView) else [slice(n)]
+    return sum(np.count_nonzero(matrix[rows]) for rows in blocks) < _DENSE_SHARE * n**2
+
+
+def normalized(operator: Operator) -> ScaledOperator:
+    """Return a component as it is solved and certified: no dominant diagonal, largest row sum between 1/2 and 1."""
+    bare = operator.without_dominant_diagonal()
+    return ScaledOperator(bare, normalizing_exponent(bare))
+
+
+def component_indices(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return the nodes of each component, in the order of the labels."""
+    if not labels.any():
+        return [np.arange(labels.size)]
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)

@@ -17,11 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.errors import (
-    InputError,
-    names_init_keywords,
-    names_keywords,
-)
+from angsync.errors import ContradictionWarning, InputError, names_init_keywords, names_keywords, warn_user
 from angsync.problem.columns import (
     NARROW_FROM_EDGES,
     column,
@@ -316,10 +312,27 @@ class Measurements:
         return measurements_card(self)
 
     def to_sparse(self) -> scipy.sparse.csr_array:
-        """The Hermitian matrix C as CSR, complex128; warns where parallel edges contradict each other."""
-        from angsync.problem.edge_matrix import hermitian_matrix  # few readers of files need it
+        """Return the Hermitian matrix C as CSR, complex128, rows sorted, without stored zeros.
 
-        return hermitian_matrix(self)
+        Every edge is in both triangles, and parallel edges are summed; warn if these contradict each other.
+        """
+        from angsync import kernels  # few readers of files need them
+
+        def entries(part: slice) -> NDArray[np.complex128]:
+            return self.strength_of(part) * np.exp(1j * self.angle[part])
+
+        matrix, contradictions, worst = kernels.hermitian_rows(self.n, *self.ends, entries)
+        if contradictions:
+            first, second = (name_of(self.labels, node) for node in worst)
+            warn_user(
+                f"{contradictions} pair(s) have parallel edges that contradict each other, worst between nodes {first} "
+                f"and {second}. They are summed, so they cancel; check the orientation (angle = theta_i - theta_j) or "
+                "remove one.",
+                ContradictionWarning,
+            )
+        if np.count_nonzero(matrix.data) < matrix.nnz:
+            matrix.eliminate_zeros()
+        return matrix
 
 
 def _polar(value: Any, modulus: Any, size: int, unit: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.kernels import time_limit
-from angsync.problem.operators.edge_list import EdgeList
+from angsync.problem.operators.sparse import EdgeList
 
 _AT_ONCE = 50_000  # rows of relaxed vectors, or edges between them, that are worked on between two looks at the clock
 _ROUNDS = 8  # of matching; four leave one node in ten alone

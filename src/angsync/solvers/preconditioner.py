@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.kernels.superlu import Factor, estimated_entries, factorize
 from angsync.problem.operators import Operator, SparseOperator
-from angsync.problem.operators.edge_list import EdgeList
+from angsync.problem.operators.sparse import EdgeList
 from angsync.solvers.hierarchy import Aggregation, contract, pair_up
 from angsync.solvers.tangent import TangentHessian, edge_laplacian
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.problem.operators import Operator
-from angsync.problem.operators.edge_list import EdgeList
+from angsync.problem.operators.sparse import EdgeList
 from angsync.problem.residual import along_and_across
 
 _SINGLE_FROM_ENTRIES = 500_000  # stored entries from which products with H are in single precision

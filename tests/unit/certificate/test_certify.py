@@ -14,7 +14,7 @@ from angsync import Verdict, as_operator
 from angsync.certificate.certify import certify_component
 from angsync.errors import InputError
 from angsync.kernels.rounding import gamma
-from angsync.problem.components import normalized
+from angsync.problem.intake import normalized
 from angsync.problem.operators import CountingOperator
 from angsync.solvers.stopping import Clock
 

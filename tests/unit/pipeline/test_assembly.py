@@ -26,8 +26,7 @@ from angsync.pipeline.assembly import (
 )
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
-from angsync.problem.components import normalized
-from angsync.problem.intake import taken_in
+from angsync.problem.intake import normalized, taken_in
 from angsync.solvers.stopping import Clock, History, Progress
 
 # from the most to the least urgent

@@ -20,7 +20,7 @@ from angsync.pipeline.regime import is_dense
 from angsync.pipeline.restarts import rank_two_start, restart, worth_more_starts
 from angsync.pipeline.search import Ended, Search
 from angsync.pipeline.tried_starts import Starts
-from angsync.problem.components import normalized
+from angsync.problem.intake import normalized
 from angsync.problem.operators import CountingOperator
 from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock

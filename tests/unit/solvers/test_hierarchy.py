@@ -8,7 +8,7 @@ import scipy.sparse
 
 import angsync as ang
 from angsync.kernels.time_limit import OutOfTime, until
-from angsync.problem.operators.edge_list import EdgeList
+from angsync.problem.operators.sparse import EdgeList
 from angsync.solvers import hierarchy
 from angsync.solvers.hierarchy import Aggregation, contract, matching, pair_up, relaxed_vectors
 from angsync.solvers.stopping import Clock

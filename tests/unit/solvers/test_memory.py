@@ -22,7 +22,7 @@ from angsync.certificate.bounds import METHODS
 from angsync.certificate.certify import certify_component
 from angsync.kernels import spare_memory as spare
 from angsync.kernels.superlu import factorize
-from angsync.problem.components import normalized
+from angsync.problem.intake import normalized
 from angsync.solvers import memory
 from angsync.solvers.loop import iterate
 from angsync.solvers.memory import MemoryBudget, dense_bytes, sparse_bytes

@@ -27,8 +27,7 @@ from angsync.pipeline.robust.resolution import FLOOR
 from angsync.pipeline.robust.reweighting import LOSSES, Fit, Solve, loss_efficiency, reweight
 from angsync.pipeline.robust.search import search, search_in_time
 from angsync.pipeline.robust.settings import Robust, trusted_places
-from angsync.problem.density import has_many_pairs
-from angsync.problem.intake import taken_in, translated
+from angsync.problem.intake import has_many_pairs, taken_in, translated
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators import SparseOperator, as_operator
 from angsync.solvers import GPM, Newton

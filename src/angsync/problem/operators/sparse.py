@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.problem.operators.base import Operator, Unwrapped
-from angsync.problem.operators.edge_list import EdgeList
 from angsync.problem.pieces import pattern, pattern_labels
 
 if TYPE_CHECKING:
@@ -24,6 +23,30 @@ _FEW_PARTS = 8  # up to which each is cut out of the whole matrix
 _MANY_LEVELS = 5000  # from which they are not found one by one: a few microseconds each
 _ENTRIES_AT_ONCE = 1 << 20  # of the matrix that are worked on at a time
 _SECOND_SEARCH = 8_000_000  # entries up to which the search starts again from the node found last
+
+
+@dataclass(frozen=True)
+class EdgeList:
+    """Every edge once, ``i < j``: the strict upper triangle of C."""
+
+    n: int
+    i: NDArray[np.int32]
+    j: NDArray[np.int32]
+    value: NDArray
+
+    @classmethod
+    def of(cls, matrix: scipy.sparse.csr_array) -> EdgeList:
+        """From a Hermitian CSR matrix; the diagonal is left out."""
+        n = int(matrix.shape[0])
+        rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(matrix.indptr))
+        upper = matrix.indices > rows
+        return cls(n, rows[upper], matrix.indices[upper].astype(np.int32, copy=False), matrix.data[upper])
+
+    def to_csr(self) -> scipy.sparse.csr_array:
+        """The Hermitian matrix, both triangles."""
+        rows, columns = np.concatenate([self.i, self.j]), np.concatenate([self.j, self.i])
+        data = np.concatenate([self.value, np.conj(self.value)])
+        return scipy.sparse.csr_array((data, (rows, columns)), shape=(self.n, self.n))
 
 
 @dataclass(frozen=True)

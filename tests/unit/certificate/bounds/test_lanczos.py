@@ -17,7 +17,7 @@ from angsync.certificate.bounds.lanczos import _aim, extreme_values, lanczos, la
 from angsync.certificate.gap import Gap
 from angsync.certificate.rounding import Rounding
 from angsync.kernels.lanczos import reference as lanczos_reference
-from angsync.problem.components import normalized
+from angsync.problem.intake import normalized
 from angsync.problem.operators import CountingOperator, as_operator
 from angsync.problem.randomness import proof_generator
 from angsync.solvers.stopping import Clock
