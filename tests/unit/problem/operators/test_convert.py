@@ -41,6 +41,29 @@ def test_not_hermitian_names_the_worst_entry():
         ang.as_operator(S)
 
 
+@pytest.mark.parametrize("n", [5, 60, 450])
+def test_a_complex_symmetric_matrix_is_not_hermitian(n):
+    C = hermitian(n)
+    with pytest.raises(NotHermitianError):
+        ang.as_operator(np.triu(C) + np.triu(C, 1).T)
+
+
+@pytest.mark.parametrize("n", [5, 60, 450])
+def test_a_matrix_of_angles_is_told_from_other_mistakes(n):
+    angles = np.subtract.outer(np.arange(n), np.arange(n)) * 0.1
+    with pytest.raises(NotHermitianError, match="angles"):
+        ang.as_operator(angles)
+
+
+@pytest.mark.parametrize("n", [5, 60, 450])
+@pytest.mark.parametrize("entry", [np.nan, np.inf])
+def test_an_entry_that_is_not_finite_is_named_at_every_order(n, entry):
+    C = hermitian(n)
+    C[1, 3] = C[3, 1] = entry
+    with pytest.raises(NotFiniteError, match=r"C\[1,3\]"):
+        ang.as_operator(C)
+
+
 def test_an_imaginary_diagonal_is_not_hermitian():
     C = hermitian(4)
     C[2, 2] += 0.5j
