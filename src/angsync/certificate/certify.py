@@ -315,18 +315,8 @@ class _Point:
         :mod:`angsync.certificate.bounds.sharper`, every w that fits as well has
         :math:`|v_j|^2 \le 4 G / (\nu D_{jj}) < \nu D_{jj} / S_{jj} \le 1`, a turn of less than 60 degrees.
         """
-        entries, sums = operator.entries(), operator.abs_row_sums()
         by_misfit = self.is_tree and bound.method == OUT_OF_TIME
-        if sums is None or by_misfit or self.gap_of.proves_uniqueness(bound):
-            return ()
-        if entries is None:  # products alone: light nodes are seen, groups of heavy ones are not
-            return tuple(np.flatnonzero(UNEVEN_RATIO * sums < sums.max()).tolist())
-        moduli = scipy.sparse.csr_array(np.abs(entries if scipy.sparse.issparse(entries) else np.asarray(entries)))
-        moduli = moduli - scipy.sparse.diags_array(moduli.diagonal())
-        moduli.data[UNEVEN_RATIO * moduli.data < moduli.data.max(initial=0)] = 0
-        moduli.eliminate_zeros()
-        labels = pattern_labels(moduli)
-        return tuple(np.flatnonzero(labels != np.bincount(labels).argmax()).tolist())
+        return () if by_misfit or self.gap_of.proves_uniqueness(bound) else loosely_tied(operator)
 
     def certificate(self, bound: SpectralBound, witness: NDArray | None, light: tuple[int, ...] = ()) -> Certificate:
         gap_bound, scale, rounding = self._judged(bound)
@@ -349,3 +339,18 @@ class _Point:
             rounding=rounding,
             undecided_nodes=light if certified else (),
         )
+
+
+def loosely_tied(operator: Operator) -> tuple[int, ...]:
+    """Return the nodes that only measurements of small weight tie to the rest, as far as C is known."""
+    entries, sums = operator.entries(), operator.abs_row_sums()
+    if sums is None:
+        return ()
+    if entries is None:  # products alone: light nodes are seen, groups of heavy ones are not
+        return tuple(np.flatnonzero(UNEVEN_RATIO * sums < sums.max()).tolist())
+    moduli = scipy.sparse.csr_array(np.abs(entries if scipy.sparse.issparse(entries) else np.asarray(entries)))
+    moduli = moduli - scipy.sparse.diags_array(moduli.diagonal())
+    moduli.data[UNEVEN_RATIO * moduli.data < moduli.data.max(initial=0)] = 0
+    moduli.eliminate_zeros()
+    labels = pattern_labels(moduli)
+    return tuple(np.flatnonzero(labels != np.bincount(labels).argmax()).tolist())

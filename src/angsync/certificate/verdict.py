@@ -223,8 +223,13 @@ def rescaled(certificate: Certificate, exponent: int) -> Certificate:
     )
 
 
-def tightened(certificate: Certificate, objective: float, upper_bound: float) -> Certificate:
-    """The certificate with a proved upper bound on f* from elsewhere, such as a semidefinite relaxation."""
+def tightened(
+    certificate: Certificate, objective: float, upper_bound: float, loose: tuple[int, ...] = ()
+) -> Certificate:
+    """Return the certificate with a proved upper bound on f* from elsewhere, such as a semidefinite relaxation.
+
+    ``loose``: nodes that weigh so little that a bound on f as a whole ties them to nothing.
+    """
     gap = max(0.0, upper_bound - objective) + certificate.rounding
     if not gap < certificate.gap_bound:
         return certificate
@@ -237,6 +242,7 @@ def tightened(certificate: Certificate, objective: float, upper_bound: float) ->
         relative_gap=ratio(gap, certificate.scale),
         method=f"{proof_name(certificate.method, certified)}{_RELAXATION}",
         untried="" if certified else certificate.untried,
+        undecided_nodes=loose if certified and not certificate.unique else (),
     )
 
 

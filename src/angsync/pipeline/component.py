@@ -13,7 +13,7 @@ from angsync.certificate.verdict import interrupted, tightened
 from angsync.kernels.time_limit import Earlier, OutOfTime, until
 from angsync.pipeline.light_nodes import finish_light_nodes
 from angsync.pipeline.regime import FUSE_FROM_NODES, Plan, is_slow, plan_for
-from angsync.pipeline.search import Ended, Search, is_suspicious
+from angsync.pipeline.search import FINISHED, Ended, Search, is_suspicious
 from angsync.solvers import LowRankSDP, Newton
 from angsync.solvers.loop import iterate
 from angsync.solvers.starts.at_once import at_once, in_words
@@ -140,6 +140,7 @@ def _automatically(search: Search, plan: Plan, start: Start) -> None:
 
 def _by_relaxation(search: Search, solver: LowRankSDP, start: Start) -> None:
     """``solver=LowRankSDP()``: the relaxation, its rounding, Newton, and both bounds in the certificate."""
+    from angsync.certificate.certify import loosely_tied
     from angsync.certificate.relaxation import relax
 
     found = relax(
@@ -158,14 +159,14 @@ def _by_relaxation(search: Search, solver: LowRankSDP, start: Start) -> None:
     )
     outcome = search.run(Newton(), found.z.astype(search.operator.dtype), silent=True)
     outcome = replace(outcome, iterations=found.outcome.iterations, history=found.outcome.history)
-    if found.outcome.status is not Status.STALLED:
+    if outcome.status in FINISHED and found.outcome.status is not Status.STALLED:
         outcome = replace(outcome, status=found.outcome.status)
     search.take(outcome)
     found.outcome.unless_interrupted()
     search.prove()
     if search.certificate is not None:
         reached = search.objective(search.returned(outcome))
-        search.certificate = tightened(search.certificate, reached, found.upper_bound)
+        search.certificate = tightened(search.certificate, reached, found.upper_bound, loosely_tied(search.certified))
 
 
 def _starting_point(search: Search, plan: Plan | None) -> Start:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,17 +67,17 @@ def solve(data: Any, call: Call) -> SyncResult:
     answers = _Answers(operator, call, clock, components)
     answers.solve_small_ones()
     left = answers.left()
-    reached = 0
+    before = len(answers.parts)
     try:
         for index, given in zip(left, _parts(operator, left), strict=True):
-            if reached > 0 and clock.expired:
+            if len(answers.parts) > before and clock.expired:
                 answers.stopped = Status.TIME_LIMIT
             if answers.stopped is not None:
                 break
             answers.solve_one(index, given, references)
-            reached += 1
     except KeyboardInterrupt:  # between two solves
         answers.stopped = Status.INTERRUPTED
+    reached = len(answers.parts) - before
     if reached < len(left):
         answers.without_a_solve(np.sort(np.concatenate(left[reached:])))
         note = f"Some components were not reached; their phases are those of a spanning tree. {note}"
@@ -94,21 +94,29 @@ def _parts(operator: Operator, indices: list[NDArray[np.int64]]) -> Iterator[Ope
     return iter(operator.parts(indices))
 
 
+class _Part(NamedTuple):
+    """What is known of one component, or of several that were solved together."""
+
+    nodes: NDArray[np.int64]
+    z: NDArray
+    run: Run
+    objective: float
+    starts: NDArray | None = None
+    certificate: Certificate | None = None
+    last: tuple[ScaledOperator, Outcome] | None = None
+    """Of a connected dense problem, whose last product need not be computed again."""
+
+
 class _Answers:
     """The answers for the components of one problem, as they come in."""
 
     def __init__(self, operator: Operator, call: Call, clock: Clock, components: NDArray[np.int64]) -> None:
         self.operator, self.call, self.clock, self.components = operator, call, clock, components
-        self.z: NDArray = np.ones(operator.n, dtype=operator.dtype)
-        self.indices: list[NDArray[np.int64]] = []
-        self.runs: list[Run] = []
-        self.tried: list[tuple[float, NDArray | None]] = []
-        self.certificates: list[Certificate] = []
+        self.parts: list[_Part] = []
+        """One entry at a time, whole or not there: Ctrl-C may come between any two lines."""
         self.stopped: Status | None = None
         """Why no further component is solved."""
         self._done = np.zeros(operator.n, dtype=bool)
-        self._last: tuple[ScaledOperator, Outcome] | None = None
-        """Of a connected dense problem, whose last product need not be computed again."""
 
     def solve_small_ones(self) -> None:
         """Small components, those of equal order together."""
@@ -122,12 +130,10 @@ class _Answers:
             return
         if found is None:
             return
-        self.z, self._done = found.z, found.solved
-        self.stopped = found.stopped
-        self.indices.append(np.flatnonzero(self._done))
-        self.runs.append(found.run)
-        self.tried.append((float(found.run.history.objective[-1]), None))
-        self.certificates.append(found.certificate)
+        self._done, self.stopped = found.solved, found.stopped
+        index = np.flatnonzero(self._done)
+        objective = float(found.run.history.objective[-1])
+        self.parts.append(_Part(index, found.z[index], found.run, objective, certificate=found.certificate))
 
     def left(self) -> list[NDArray[np.int64]]:
         """The nodes of each component that is still to be solved."""
@@ -160,19 +166,22 @@ class _Answers:
             number=number,
         )
         solve_component(search)
-        outcome = search.point
-        self.z[index] = outcome.z
-        if given is self.operator and not literal and has_reusable_product(part, outcome):
-            self._last = part, outcome
-        self.indices.append(index)
+        outcome, proof = search.point, search.certificate
         history = replace(outcome.history, objective=units.restored(outcome.history.objective))
-        self.runs.append(Run(outcome.status, outcome.iterations, search.operator.products, history, search.method))
-        starts = units.restored(np.array(search.objectives)) if search.objectives else None
-        self.tried.append((float(units.restored(np.array(outcome.objective))), starts))
-        if search.certificate is not None:
-            self.certificates.append(rescaled(search.certificate, part.exponent))
+        run = Run(outcome.status, outcome.iterations, search.operator.products, history, search.method)
+        reusable = given is self.operator and not literal and has_reusable_product(part, outcome)
+        one = _Part(
+            index,
+            outcome.z,
+            run,
+            float(units.restored(np.array(outcome.objective))),
+            units.restored(np.array(search.objectives)) if search.objectives else None,
+            None if proof is None else rescaled(proof, part.exponent),
+            (part, outcome) if reusable else None,
+        )
         if outcome.status in (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK):
             self.stopped = outcome.status
+        self.parts.append(one)
 
     def without_a_solve(self, index: NDArray[np.int64]) -> None:
         """All components that were not reached: phases along a tree of each, and what their misfit proves."""
@@ -180,44 +189,46 @@ class _Answers:
         part = normalized(self.operator.restrict(index))
         roots = np.unique(self.components[index], return_index=True)[1]
         z = at_once(part) if part.sparse() is None else breadth_first_forest(needed_matrix(part, "a tree"), roots)
-        self.z[index] = z
         product = part.apply(z)
         objective, residual = objective_and_residual(z, product, rounding_floor(part))
         units = Units(part.exponent)
         objective = float(units.restored(np.array(objective)))
         history = History(np.array([objective]), np.array([residual]), np.zeros(1))
-        self.indices.append(index)
-        self.runs.append(Run(self.stopped, 0, 1, history, "a breadth-first tree for what was not reached"))
-        self.tried.append((objective, None))
+        run = Run(self.stopped, 0, 1, history, "a breadth-first tree for what was not reached")
+        proof = None
         if self.call.certify and self.stopped is Status.TIME_LIMIT:
             proof = certify_component(
                 part, z, tolerance=GAP_TOLERANCE, method="auto", clock=self.clock, rng=self.call.seed.generator
             )
-            self.certificates.append(rescaled(proof, part.exponent))
+            proof = rescaled(proof, part.exponent)
+        self.parts.append(_Part(index, z, run, objective, certificate=proof))
 
     def interrupt(self) -> None:
         """Ctrl-C came after the last solve: nothing is lost but the claim that all went to its end."""
-        self.runs = [run._replace(status=Status.INTERRUPTED) for run in self.runs]
+        self.parts = [part._replace(run=part.run._replace(status=Status.INTERRUPTED)) for part in self.parts]
 
     def result(self, intake: Intake, note: str) -> SyncResult:
         """All answers as one."""
         call = self.call
-        z = in_gauge(self.z, self.components, call.gauge, intake.labels)
-        known = None
-        if self._last is not None:
-            part, outcome = self._last
-            known = part, product_turned_to(outcome, z)
+        z: NDArray = np.ones(self.operator.n, dtype=self.operator.dtype)
+        for part in self.parts:
+            z[part.nodes] = part.z
+        z = in_gauge(z, self.components, call.gauge, intake.labels)
+        last = self.parts[-1].last if self.parts else None
+        known = None if last is None else (last[0], product_turned_to(last[1], z))
         point = point_at(self.operator, z, known)
-        certificate = one_certificate(self.certificates, self.indices, z) if call.certify else None
+        proofs = [part.certificate for part in self.parts if part.certificate is not None]
+        certificate = one_certificate(proofs, [part.nodes for part in self.parts], z) if call.certify else None
+        tried = [(part.objective, part.starts) for part in self.parts]
         return result_of(
             intake,
             call,
             self.clock,
             point,
             self.components,
-            joined_runs(self.runs, self.operator.n),
+            joined_runs([part.run for part in self.parts], self.operator.n),
             certificate,
-            starts=all_starts(self.tried, same_objective(self.operator.dtype)),
+            starts=all_starts(tried, same_objective(self.operator.dtype)),
             note=note,
         )
 

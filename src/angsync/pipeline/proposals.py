@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from angsync.certificate.certify import loosely_tied
 from angsync.certificate.relaxation import relax
 from angsync.certificate.verdict import Certificate, Verdict, tightened
 from angsync.kernels.time_limit import until
@@ -45,7 +46,9 @@ def try_the_alternative(search: Search, plan: Plan) -> None:
     if name in (None, search.started_from) or search.operator.n > FUSE_FROM_NODES or not is_suspicious(search, plan):
         return
     assert name is not None
-    better = search.improves(STARTS[name].make_quickly(search.operator, search.rng), plan.solver, silent=True)
+    with until(search.clock):
+        z = STARTS[name].make_quickly(search.operator, search.rng)
+    better = search.improves(z, plan.solver, silent=True)
     search.method += f"; {STARTS[name].words} was tried as well and was {'better' if better else 'no better'}"
 
 
@@ -65,12 +68,14 @@ def fuse_regions(search: Search, plan: Plan) -> None:
         if suspicious_only and not is_suspicious(search, plan):
             break
         tried += 1
-        z = STARTS[plan.alternative].make_quickly(search.operator, search.rng)
+        with until(search.clock):
+            z = STARTS[plan.alternative].make_quickly(search.operator, search.rng)
         # iterations are counted from the first run on
         limit = min(search.call.stopping.max_iterations, search.point.iterations + _ROUGH_ITERATIONS)
         roughly = Stopping(tolerance=_ROUGH_RESIDUAL, max_iterations=limit)
         other = search.run(plan.solver, z, roughly, jump=True, silent=True)
-        made = fused(search.operator, search.point.z, other.z, search.clock)
+        with until(search.clock):
+            made = fused(search.operator, search.point.z, other.z, search.clock)
         in_vain = 0 if made is not None and search.improves(made, plan.solver) else in_vain + 1
     if tried:
         found = "a better point" if search.point is not first else "nothing better"
@@ -116,7 +121,7 @@ def relax_to_rank_one(search: Search, plan: Plan) -> None:
         search.prove()
         here = search.objective(search.returned(search.point))
     assert search.certificate is not None
-    search.certificate = tightened(search.certificate, here, found.upper_bound)
+    search.certificate = tightened(search.certificate, here, found.upper_bound, loosely_tied(search.certified))
     search.method += "; the semidefinite relaxation gave " + ("a better point and " if improved else "") + "the bound"
 
 
@@ -134,8 +139,7 @@ def improve(search: Search, plan: Plan) -> None:
     for propose in PROPOSALS:
         if search.is_over:
             break
-        with until(search.clock):
-            propose(search, plan)
+        propose(search, plan)
         if search.certificate is None:
             search.prove()
     tighten_the_gap(search)

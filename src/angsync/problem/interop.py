@@ -96,6 +96,7 @@ def from_dataframe(
     frame: Any, i: str, j: str, angle: str, weight: str | None, error: str | None, unit: Unit = "rad"
 ) -> Measurements:
     """See :meth:`angsync.Measurements.from_dataframe`."""
+    check_unit(unit)
     columns = frame_columns(frame)
     n = len(columns)
     if not {i, j, angle} & set(columns) and all(len(column) == n for column in columns.values()):

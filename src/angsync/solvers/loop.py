@@ -94,7 +94,10 @@ class _Trail:
             self.steps.append(step)
 
     def history(self) -> History:
-        return History(np.array(self.objectives), np.array(self.residuals), np.array(self.steps))
+        """Return the iterates that were added as a whole: Ctrl-C may come between any two lines."""
+        columns = self.objectives, self.residuals, self.steps
+        count = min(map(len, columns))
+        return History(*(np.array(column[:count]) for column in columns))
 
 
 def iterate(
@@ -165,7 +168,9 @@ def iterate(
         objective, residual, state = trail.best
     else:
         objective, residual = trail.objectives[-1], trail.residuals[-1]
-    return Outcome(state.z, state.Cz, objective, residual, status, iteration, trail.history(), gave_up)
+    history = trail.history()
+    iteration = first_iteration + history.objective.size - 1
+    return Outcome(state.z, state.Cz, objective, residual, status, iteration, history, gave_up)
 
 
 def _ending(
