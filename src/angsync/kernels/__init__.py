@@ -48,6 +48,7 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
     ),
     ("sparse.assemble", "sparse.assemble_reference", ("hermitian_rows",)),
     ("sparse.pose_blocks_compiled", "sparse.pose_blocks_reference", ("BlockPattern", "group_choice")),
+    ("sparse.walk_compiled", "sparse.walk_reference", ("WalkState",)),
     ("sparse.dissection", "sparse.dissection_reference", ("dissection_blocks", "dissection_rows")),
     ("sparse.good_edges", "sparse.good_edges_reference", ("GoodEdges",)),
     ("sparse.fronts", "sparse.fronts_reference", ("fronts_factorize", "fronts_solve")),

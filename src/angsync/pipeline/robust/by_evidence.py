@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from angsync.kernels.time_limit import OutOfTime, until
 from angsync.pipeline.robust.edges import Edges, least_doubtful_forest
-from angsync.pipeline.robust.marginal.annealing import explored
 from angsync.pipeline.robust.marginal.doubt import Doubt, doubts
 from angsync.pipeline.robust.marginal.groups import edges_of_nodes, joined, loops_by_place, single_edges
 from angsync.pipeline.robust.marginal.rotations import Rotations
 from angsync.pipeline.robust.marginal.search import Found, Task, search
+from angsync.pipeline.robust.marginal.wander import wander
 from angsync.pipeline.robust.narrower import narrow
 from angsync.pipeline.robust.report import RobustReport, not_checked
-from angsync.pipeline.robust.sampler import is_resolved
 from angsync.pipeline.robust.settings import Robust, trusted_places
 from angsync.solvers.stopping import Clock
 
@@ -86,9 +85,7 @@ def weigh(
                 task.starts.extend(np.angle(z) for z in starts(thoroughly))
             search(task, clock, weighing.found)
             few = len(edges) <= _FEW_EDGES and not trusted.all()
-            if not is_resolved(edges) and not weighing.found.best.cycles:
-                raise FloatingPointError("the weights span too many orders of magnitude")
-            drawn = explored(task, weighing.found, clock, rng) if few and is_resolved(edges) else []
+            drawn = wander(task, weighing.found, clock, rng) if few else []
             narrow(task, weighing.found, clock)
             doubt = doubts(task, weighing.found, clock, drawn)
             weighing.doubt = doubt if few else _with_weak_backbone(task, weighing.found, doubt)

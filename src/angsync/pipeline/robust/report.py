@@ -129,9 +129,7 @@ class RobustReport:
     ) -> NDArray[np.float64]:
         """As :func:`angsync.uncertainty.standard_errors`, from the trusted measurements and for this loss."""
         from angsync import uncertainty
-        from angsync.pipeline.robust.edges import Edges
-        from angsync.pipeline.robust.posterior import NORMAL_LEVEL, NORMAL_QUANTILE, is_for, is_small
-        from angsync.pipeline.robust.sampler import is_resolved
+        from angsync.pipeline.robust.posterior import NORMAL_LEVEL, NORMAL_QUANTILE, is_for, is_resolved, is_small
         from angsync.uncertainty.noise_models import model_of
 
         if is_for(self, measurements):
@@ -139,7 +137,7 @@ class RobustReport:
                 measurements, z, components, level=NORMAL_LEVEL, sigma=sigma, references=references
             )
             return reach / NORMAL_QUANTILE
-        if is_small(measurements) and not is_resolved(Edges.of(self.rounded(measurements))):
+        if is_small(measurements) and not is_resolved(self.rounded(measurements)):
             _doubt_choice()
         believed = self.believed(measurements)
         if sigma is None and model_of(measurements).scale_is_sigma and not math.isnan(self.scale):

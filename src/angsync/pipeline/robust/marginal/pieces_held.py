@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,9 @@ class Bridges:
     """Probability of each to be wrong."""
     share: Floats
     """Share of the nodes that each holds (the smaller side)."""
+    nodes: Places
+    """The node at the far end of each, in the tree."""
+    tree: _BlockTree
 
     @classmethod
     def of(cls, task: Task, best: Belief) -> Bridges:
@@ -44,14 +48,24 @@ class Bridges:
         wrong = (rivals + 1) / (odds[edges] + rivals + 1)
         size = tree.below[nodes] / model.nodes
         whole = tree.whole[nodes] / model.nodes
-        return cls(wrong, np.minimum(size, whole - size))
+        return cls(wrong, np.minimum(size, whole - size), nodes, tree)
 
     def __len__(self) -> int:
-        return int(self.wrong.size)
+        return int(self.nodes.size)
 
     def expected_turn(self) -> float:
         """Mean error in degrees that these edges are expected to cause."""
         return float(_MEAN_ERROR_DEGREES * np.sum(self.wrong * self.share))
+
+    def turns(self, count: int, rng: np.random.Generator) -> Floats:
+        """So many draws (rows) of what wrong bridges turn the nodes by: all that hangs on one, by any angle."""
+        turn = np.zeros((count, self.tree.parent.size))
+        angle = rng.uniform(-math.pi, math.pi, (count, len(self)))
+        turn[:, self.nodes] = np.where(rng.random((count, len(self))) < self.wrong, angle, 0.0)
+        for node in self.tree.order:
+            if self.tree.parent[node] >= 0:
+                turn[:, node] += turn[:, self.tree.parent[node]]
+        return turn
 
 
 class _BlockTree:

@@ -3,6 +3,7 @@ r"""Edges of one angle each: :math:`r_k = \sqrt{w_k}\, \mathrm{wrap}(a_k - \thet
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,7 +48,7 @@ class Rotations:
     wrong less often than loops); -1 for edges that are right. None: all edges are of one kind."""
 
     def __init__(self, edges: Edges) -> None:
-        self.measured, self.nodes, self.least_scale = edges, edges.n, edges.floor
+        self.nodes, self.least_scale = edges.n, edges.floor
         self.i, self.j = edges.i, edges.j
         self.angle = np.angle(edges.turn)
         self._precision = edges.precision
@@ -99,6 +100,20 @@ class Rotations:
                 break
             previous = size
         return x
+
+    def inverse(self, weights: Floats) -> tuple[Floats, float]:
+        """H^-1 as a full matrix over all nodes, with zeros for the first node of each piece; and log det H."""
+        conductance = weights * self._precision
+        rows, size = self._reduced, int(self._reduced.max(initial=0))
+        matrix = np.zeros((size + 1, size + 1))
+        a, b = rows[self.i], rows[self.j]
+        for left, right, sign in ((a, a, 1), (b, b, 1), (a, b, -1), (b, a, -1)):
+            np.add.at(matrix, (left, right), sign * conductance)
+        matrix[size] = matrix[:, size] = 0
+        with in_one_thread():
+            root = np.linalg.cholesky(matrix[:size, :size])
+            matrix[:size, :size] = np.linalg.inv(matrix[:size, :size])
+        return matrix[np.ix_(rows, rows)], 2 * float(np.log(np.diagonal(root)).sum())
 
     def factor(self, weights: Floats, x: NDArray) -> RotationFactor:
         key = weights.tobytes()
@@ -156,15 +171,19 @@ class Rotations:
         return int(self.i.size)
 
     def spread(self, belief: Belief) -> float:
-        """Return the mean turn of the nodes by noise, from draws with the covariance s^2 H^-1."""
-        rng, none = np.random.default_rng(0), np.zeros(self.nodes)
-        factor, believed = belief.factor, np.flatnonzero(belief.believed)
-        turns = []
-        for _ in range(_DRAWS):
+        """From draws of the law of the nodes."""
+        none = np.zeros(self.nodes)
+        return float(np.mean([self.difference(one, none) for one in self.noise(belief, _DRAWS)]))
+
+    def noise(self, belief: Belief, count: int) -> Iterator[Floats]:
+        """So many draws of what the noise turns the nodes by: normal with the covariance s^2 H^-1."""
+        rng = np.random.default_rng(0)
+        factor = self.factor(belief.believed.astype(np.float64), belief.x)
+        believed = np.flatnonzero(belief.believed)
+        for _ in range(count):
             pull = belief.scale * rng.standard_normal(believed.size) * self.root[believed]
             load = _summed(self.i[believed], pull, self.nodes) - _summed(self.j[believed], pull, self.nodes)
-            turns.append(self.difference(factor.states(load), none))
-        return float(np.mean(turns))
+            yield factor.states(load)
 
     def difference(self, x: NDArray, y: NDArray) -> float:
         turn = np.exp(1j * (x - y))

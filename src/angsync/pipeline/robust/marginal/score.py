@@ -48,14 +48,19 @@ def judged(model: Rotations, believed: Mask, x: NDArray, scale: float | None = N
     cycles = int(believed.sum()) - (model.nodes - model.pieces)
     square = float(np.sum(model.residuals(x)[believed] ** 2))
     s = _scale(model, square, cycles) if scale is None else max(scale, model.least_scale)
-    tree = float(model.peak[believed].sum()) - 0.5 * factor.log_det + model.level + model.log_prior(believed)
+    return Belief(believed, x, s, evidence_of(model, believed, factor.log_det, square, scale), cycles, factor)
+
+
+def evidence_of(model: Rotations, believed: Mask, log_det: float, square: float, scale: float | None) -> float:
+    """E of a set with this log det H and sum of squared residuals; ``scale`` given or None."""
+    cycles = int(believed.sum()) - (model.nodes - model.pieces)
+    tree = float(model.peak[believed].sum()) - 0.5 * log_det + model.level + model.log_prior(believed)
     if cycles == 0:
-        inside = 0.0
-    elif scale is None:
-        inside = _integrated(model, square, cycles)
-    else:
-        inside = -cycles * math.log(s) - square / (2 * s**2)
-    return Belief(believed, x, s, tree + inside, cycles, factor)
+        return tree
+    if scale is None:
+        return tree + _integrated(model, square, cycles)
+    s = max(scale, model.least_scale)
+    return tree - cycles * math.log(s) - square / (2 * s**2)
 
 
 def _scale(model: Rotations, square: float, cycles: int) -> float:
