@@ -17,6 +17,7 @@ from angsync.errors import (
 )
 from angsync.problem.columns import by_value, known_ends, whole_floats
 from angsync.problem.measurements import Measurements, Unit
+from angsync.problem.units import check_unit
 from angsync.problem.weighing import warn_of_unused, weighing, weights_of_errors
 
 

@@ -150,3 +150,23 @@ def test_a_large_graph_that_shows_nothing_and_is_not_proved_gets_further_starts(
     assert result.certificate.verdict is ang.Verdict.CERTIFIED
     assert "further start(s), taken region by region" in result.method
     assert "1 further" not in ang.synchronize(torus, certify=False).method  # nobody asked whether it is optimal
+
+
+def test_an_interruption_after_a_solve_leaves_one_point(monkeypatch):
+    """The product belongs to the phases that are returned, and the history counts every component once."""
+    C = gaussian(60, 0.2)
+    monkeypatch.setattr("angsync.pipeline.plain.rescaled", interrupt)
+    result = ang.synchronize(C)
+    assert result.status is Status.INTERRUPTED
+    assert result.objective == pytest.approx(np.vdot(result.z, C @ result.z).real, rel=1e-12)
+    assert np.allclose(result.product, C @ result.z)
+    assert result.history.objective.size == result.iterations + 1
+
+
+def test_nodes_of_small_weight_are_named_where_the_relaxation_is_the_proof():
+    rng = np.random.default_rng(705)
+    C = np.triu(rng.standard_normal((3, 3)) + 1j * rng.standard_normal((3, 3)), 1)
+    C[0] *= 1e-13
+    C = C + C.conj().T - np.diag(rng.random(3))
+    certificate = ang.synchronize(C).certificate
+    assert certificate.verdict is not ang.Verdict.CERTIFIED or certificate.undecided_nodes == (0,)
