@@ -155,8 +155,9 @@ def deliver(
             show(True, lambda: content(True), text)
             raise OutputError(f"{_words(error)} The answer is on standard output.") from None
         show(json, lambda: content(False), text, **{one.name: one.path for one in outputs})
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted; nothing more is written") from None
+    except KeyboardInterrupt:  # the answer is known: it is not lost
+        show(True, lambda: content(True), text)
+        raise KeyboardInterrupt("interrupted; the answer is on standard output") from None
 
 
 def show(json: bool, content: Callable[[], Any], text: Callable[[], str], **written: Path) -> None:

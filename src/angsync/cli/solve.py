@@ -129,7 +129,13 @@ def solve(
         )
     # with standard deviations in the file, sigma is their common factor and has no unit
     level = sigma if sigma is None or names.errors_used else in_radians(sigma, unit)
-    errors = _errors_or_warning(result, level) if standard_errors else None
+    errors, is_cut_short = None, False
+    if standard_errors:
+        try:
+            errors = _errors_or_warning(result, level)
+        except KeyboardInterrupt:
+            is_cut_short = True
+            warn_user("interrupted: the phases are written without their standard errors", AngsyncWarning)
     answer = Answer(result, errors, unit)
     deliver(
         result, outputs, json=json, text=answer.text,
@@ -138,7 +144,7 @@ def solve(
     if answer.is_in_another_unit:
         text = "as radians, these angles do not fit. If they are degrees, add --unit deg. The exit code is 1."
         warn_user(text, AngsyncWarning)
-    raise typer.Exit(exit_code(result) or int(answer.is_in_another_unit))
+    raise typer.Exit(130 if is_cut_short else exit_code(result) or int(answer.is_in_another_unit))
 
 
 def _read(file: Path, names: Any, weights: str, form: str | None) -> Any:

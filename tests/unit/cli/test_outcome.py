@@ -78,11 +78,21 @@ def test_bad_files_are_refused_with_one_message_and_no_output(tmp_path):
         assert not list(tmp_path.glob("*out*")), name
 
 
-def test_an_interrupt_between_two_outputs_does_not_deny_the_first(monkeypatch):
+def test_an_interrupt_between_two_outputs_keeps_the_answer(monkeypatch):
     write_csv("edges.csv")
     monkeypatch.setattr(SyncResult, "to_html", interrupt)
     answer = call("solve", "edges.csv", "-o", "out.npz", "--report", "page.html")
-    assert (answer.code, answer.stdout) == (130, "")
-    assert answer.stderr == "interrupted; nothing more is written\n"
+    assert answer.code == 130
+    assert answer.stderr == "interrupted; the answer is on standard output\n"
+    assert len(answer.object["angles"]) == 12
     assert Path("out.npz").exists()
     assert not Path("page.html").exists()
+
+
+def test_an_interrupt_while_errors_are_worked_out_keeps_the_phases(monkeypatch):
+    write_csv("edges.csv")
+    monkeypatch.setattr(SyncResult, "standard_errors", interrupt)
+    answer = call("solve", "edges.csv", "--standard-errors", "-o", "phases.csv")
+    assert answer.code == 130
+    assert Path("phases.csv").exists()
+    assert "interrupted" in answer.stderr
