@@ -275,8 +275,8 @@ def test_the_lift_is_left_out_on_large_meshes_with_few_reversed_measurements_alo
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_call_in_whichever_proof_it_comes(monkeypatch):
-    """One is tried before further starts, some belong to another start, the last one looks for the gap alone."""
-    C = ang.simulate.grid(46, 46, 0.9, rng=0).C
+    """One is tried before further starts, some belong to points that are left, the last one looks for the gap alone."""
+    C = ang.simulate.grid(46, 46, 0.9, rng=2).C
     made, inner, at = [], certify.spectral_bound, [0]
 
     def counted(*given):
