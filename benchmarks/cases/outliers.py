@@ -15,6 +15,8 @@ import numpy as np
 
 import angsync as ang
 from angsync.errors import AngsyncWarning
+from angsync.pipeline.robust.edges import Edges
+from angsync.pipeline.robust.message_passing import edge_scores
 
 N, EDGE_PROBABILITY = 200, 0.5
 EXACT = 0.01  # degrees
@@ -37,9 +39,16 @@ def problem(kind: str, corruption: float, noise: float, seed: int) -> tuple[ang.
     return ang.Measurements(edges.i, edges.j, np.where(base.outlier, wrong, edges.angle), n=N), base.z
 
 
+def by_message_passing(edges: ang.Measurements) -> np.ndarray:
+    """Least squares with the weights of cycle-edge message passing, and nothing else."""
+    weights = edge_scores(Edges.of(edges), np.random.default_rng(0)).weights()
+    return ang.synchronize(ang.Measurements(edges.i, edges.j, edges.angle, weights, edges.n), certify=False).z
+
+
 METHODS: dict[str, Callable[[ang.Measurements], np.ndarray]] = {
     "least squares": lambda edges: ang.synchronize(edges, certify=False).z,
-    "L1 reweighted": lambda edges: ang.synchronize(edges, solver=ang.Robust("l1")).z,
+    "L1 reweighted": lambda edges: ang.synchronize(edges, solver=ang.Robust("l1", start="least_squares")).z,
+    "CEMP alone": by_message_passing,
     "Robust": lambda edges: ang.synchronize(edges, solver=ang.Robust()).z,
 }
 

@@ -60,7 +60,7 @@ def is_credible(
         return True
     if edges.freedom < _FEW_CYCLES:
         return None
-    short = dataclasses.replace(settings, max_rounds=min(settings.max_rounds, _TRIAL_ROUNDS))
+    short = dataclasses.replace(settings, start="least_squares", max_rounds=min(settings.max_rounds, _TRIAL_ROUNDS))
     gains: list[float] = []
     for _ in range(_TRIALS):
         if clock.expired:

@@ -11,8 +11,8 @@ collapsing: any spanning tree fits n - 1 edges exactly and says nothing about no
 
 The likelihood may have *two* maxima in sigma: a narrow one, at the noise of the good edges, and a wide one, at which
 wrong edges of a few sigma count as good. From a wide start the climb ends at the wide one (measured: with 5 % of edges
-off by 20 sigma it has 4.6 sigma), though the narrow one is better by a nat an edge. The search of dense graphs
-therefore holds narrower scales, too, and compares :func:`likelihood_of`.
+off by 20 sigma it has 4.6 sigma), though the narrow one is better by a nat an edge. :func:`narrower_noise` therefore
+starts again from smaller scales and says whether one of them wins.
 
 **Leverage.** A residual shows only the share 1 - h of an error (h the leverage: the share of an edge in its own fit),
 so edges are judged by the residual that they would have if they were left out: r / (1 - h), of variance
@@ -39,7 +39,9 @@ from angsync.problem.pieces import piece_count, piece_labels
 
 _LEAST_SHARE = 0.05  # of the independent cycles: with fewer good edges than that, no method finds them
 _MAX_ROUNDS = 200  # of expectation and maximization
-MORE_LIKELY = 3.0  # nats by which the narrower scale has to win
+_FRACTIONS = (1.0, 0.3, 0.1)  # of the median residual: smaller scales to start from
+_NARROWER = 0.9  # a scale that is smaller by less is the same one
+_MORE_LIKELY = 3.0  # nats by which the narrower scale has to win
 # Share of the independent cycles that the good edges of a narrower scale have to close: some narrow scale suits half of
 # the cycles of random angles, too, because the phases were fitted to them.
 _LEAST_CYCLES = 0.7
@@ -51,6 +53,7 @@ _LEAST_CHECKED = 1e-6  # below it an edge is a bridge up to rounding
 _SMALL_SHARE = 0.5  # q, the share of wrong edges with errors of any size, which is tried beside 0
 _SMALL_ROUNDS = 3
 _LEAST_DEVIATIONS = 3.0  # of a wrong edge
+_NORMAL_MEDIAN = 1.4826  # standard deviation over the median size, of a normal law
 _ROUNDING_ROUNDS = 8  # of weights and noise, each from the other
 _ROUNDING_MATTERS = 0.1  # share by which it changes the weights of some edges against those of others
 _ONE_IN_TWENTY = 1.645  # deviations of a normal law
@@ -68,14 +71,40 @@ class Noise:
 def estimate_noise(edges: Edges, z: NDArray, first: float, share: float = 0.5, *, fixed: float | None = None) -> Noise:
     """Fit the model at these phases, from the scale ``first`` and this share; ``fixed`` keeps the scale as it is."""
     phases = len(edges) - edges.freedom
-    residuals, sizes, root = np.abs(edges.residuals(z)), edges.standardized(z), np.sqrt(edges.precision)
-    # the good edges number at least the phases and a few more, so they reach at least this far
+    return _climb(
+        edges, np.abs(edges.residuals(z)), first, share, taken_off=phases, lower=_lower(edges, z), fixed=fixed
+    )
+
+
+def _lower(edges: Edges, z: NDArray) -> float:
+    """The good edges number at least the phases and a few more, so they reach at least this far."""
+    total, phases = len(edges), len(edges) - edges.freedom
+    index = min(total, math.ceil(phases + _least(edges))) - 1
+    return float(np.partition(edges.standardized(z), index)[index]) / 3
+
+
+def _least(edges: Edges) -> float:
+    return max(1.0, _LEAST_SHARE * edges.freedom)
+
+
+def _climb(
+    edges: Edges,
+    residuals: NDArray[np.float64],
+    first: float,
+    share: float,
+    *,
+    taken_off: float,
+    lower: float,
+    fixed: float | None = None,
+    kept: NDArray[np.bool_] | slice = slice(None),
+) -> Noise:
+    """Expectation and maximization, from the scale ``first``; ``kept`` are the edges that residuals belong to."""
+    root = np.sqrt(edges.precision[kept])
+    sizes = residuals * root
     least = _least(edges)
-    index = min(len(edges), math.ceil(phases + least)) - 1
-    lower = max(float(np.partition(sizes, index)[index]) / 3, edges.floor)
-    scale = max(first, lower) if fixed is None else max(fixed, edges.floor)
+    scale = max(first, lower, edges.floor) if fixed is None else max(fixed, edges.floor)
     share = min(max(share, 0.01), 0.99)
-    good = np.full(len(edges), 0.5)
+    good = np.full(residuals.size, 0.5)
     for _ in range(_MAX_ROUNDS):
         check()
         # an edge cannot be expected to be known better than the floor, whatever its weight
@@ -85,17 +114,13 @@ def estimate_noise(edges: Edges, z: NDArray, first: float, share: float = 0.5, *
         new_share = min(float(good.mean()), 1 - 1e-9)
         new_scale = scale
         if fixed is None:
-            new_scale = math.sqrt(float(np.sum(good * sizes**2)) / max(float(good.sum()) - phases, least))
-            new_scale = min(max(new_scale, lower), math.pi)
+            new_scale = math.sqrt(float(np.sum(good * sizes**2)) / max(float(good.sum()) - taken_off, least))
+            new_scale = min(max(new_scale, lower, edges.floor), math.pi)
         settled = abs(new_scale - scale) <= 1e-3 * scale and abs(new_share - share) <= 1e-4
         share, scale = new_share, new_scale
         if settled:
             break
     return Noise(scale, share, 1 - good)
-
-
-def _least(edges: Edges) -> float:
-    return max(1.0, _LEAST_SHARE * edges.freedom)
 
 
 def with_rounding(
@@ -148,20 +173,33 @@ def redundancy_of(edges: Edges, weights: NDArray[np.float64] | None = None) -> N
     return 1 - leverages(graph, information, piece_labels(edges.n, edges.i[used], edges.j[used]))
 
 
-def closes_most_cycles(edges: Edges, noise: Noise) -> bool:
-    """Return False for a narrow scale that suits few cycles: the phases were fitted to those of random angles, too."""
-    phases = len(edges) - edges.freedom
-    return (noise.share * len(edges) - phases) / edges.freedom > _LEAST_CYCLES
+def narrower_noise(edges: Edges, z: NDArray, noise: Noise, redundancy: NDArray[np.float64]) -> Noise | None:
+    """The most likely noise from smaller scales than this one; None where none of them is more likely.
+
+    The starts are this scale, the median of the residuals, as of a normal law, and fractions of it; residuals are taken
+    as r / sqrt(1 - h), which has the variance of the noise itself.
+    """
+    kept = redundancy >= _LEAST_REDUNDANCY
+    if not kept.any():
+        return None
+    residuals = np.abs(edges.residuals(z))[kept] / np.sqrt(redundancy[kept])
+    median = _NORMAL_MEDIAN * float(np.median(residuals * np.sqrt(edges.precision[kept])))
+    lower, phases = _lower(edges, z), len(edges) - edges.freedom
+    likelihood = _likelihood(edges, residuals, noise, kept) + _MORE_LIKELY
+    best = None
+    for first in (noise.scale, *(factor * median for factor in _FRACTIONS)):
+        found = _climb(edges, residuals, first, noise.share, taken_off=0, lower=lower, kept=kept)
+        other = _likelihood(edges, residuals, found, kept)
+        cycles = (found.share * len(edges) - phases) / edges.freedom
+        if found.scale < _NARROWER * noise.scale and other > likelihood and cycles > _LEAST_CYCLES:
+            likelihood, best = other, found
+    return best
 
 
 def likelihood_of(edges: Edges, z: NDArray, noise: Noise, redundancy: NDArray[np.float64]) -> float:
-    """Return the log-likelihood of the residuals r / sqrt(1 - h), of edges that are checked by others."""
+    """Logarithm of the likelihood of the residuals r / sqrt(1 - h), of edges that are checked by others."""
     kept = redundancy >= _LEAST_REDUNDANCY
-    residuals = np.abs(edges.residuals(z))[kept] / np.sqrt(redundancy[kept])
-    deviation = np.maximum(noise.scale / np.sqrt(edges.precision[kept]), edges.floor)
-    density = np.exp(-0.5 * (residuals / deviation) ** 2) / (math.sqrt(2 * math.pi) * deviation)
-    wrong = small_errors(residuals, np.minimum(_LEAST_DEVIATIONS * deviation, math.pi), _SMALL_SHARE)
-    return _mixed(noise.share, density, wrong)[1]
+    return _likelihood(edges, np.abs(edges.residuals(z))[kept] / np.sqrt(redundancy[kept]), noise, kept)
 
 
 def is_mixed(edges: Edges, z: NDArray, trusted: NDArray[np.bool_]) -> bool:
@@ -182,6 +220,13 @@ def is_mixed(edges: Edges, z: NDArray, trusted: NDArray[np.bool_]) -> bool:
     middle, root = float(np.median(sizes)), math.sqrt(float(np.mean(sizes**2)))
     honest = math.log(2 * cycles / count) / math.sqrt(2) * math.exp(-_ONE_IN_TWENTY * math.sqrt(2 / cycles))
     return not edges.are_rounded(root) and middle < root * honest
+
+
+def _likelihood(edges: Edges, residuals: NDArray[np.float64], noise: Noise, kept: NDArray[np.bool_]) -> float:
+    deviation = np.maximum(noise.scale / np.sqrt(edges.precision[kept]), edges.floor)
+    density = np.exp(-0.5 * (residuals / deviation) ** 2) / (math.sqrt(2 * math.pi) * deviation)
+    wrong = small_errors(residuals, np.minimum(_LEAST_DEVIATIONS * deviation, math.pi), _SMALL_SHARE)
+    return _mixed(noise.share, density, wrong)[1]
 
 
 def judged(
@@ -215,7 +260,7 @@ def judged(
         return np.where(checked, small_errors(left_out, least, _SMALL_SHARE), uniform)
 
     chances, likelihood = _mixed(noise.share, good(noise.scale), uniform)
-    if _mixed(noise.share, good(noise.scale), wrong(noise.scale))[1] > likelihood + MORE_LIKELY:
+    if _mixed(noise.share, good(noise.scale), wrong(noise.scale))[1] > likelihood + _MORE_LIKELY:
         phases, squares = len(edges) - edges.freedom, edges.standardized(z) ** 2
         for _ in range(_SMALL_ROUNDS):  # edges of some deviations had widened the scale
             chances = _mixed(noise.share, good(noise.scale), wrong(noise.scale))[0]

@@ -49,7 +49,7 @@ class RobustReport:
     """Estimated standard deviation in radians of a good measurement of weight 1; NaN where no cycle shows it."""
     trusted_share: float
     """Share of trusted measurements among those with a positive weight."""
-    loss: str = "geman_mcclure"
+    loss: str = "adaptive"
     efficiency: float = 1.0
     """Of the loss, at most 1: variances of phases are those of least squares on the trusted measurements divided by
     this. Used where the graph is too large for :mod:`angsync.pipeline.robust.posterior`."""

@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 from angsync.errors import InputError, names_init_keywords
 
-_LOSSES = ("auto", "evidence", "geman_mcclure", "truncated", "huber", "l1")
+_LOSSES = ("auto", "evidence", "adaptive", "geman_mcclure", "truncated", "huber", "l1")
+_STARTS = ("cemp", "least_squares")
+
 
 _LARGEST_SCALE = 1e6  # beyond, nothing is an outlier
 
@@ -26,16 +28,17 @@ class Robust:
 
     .. math:: \min_z \sum_k \rho\bigl(\sqrt{w_k}\, |\arg(e^{\mathrm{i} a_k} \bar z_i z_j)|\bigr),
 
-    from a start that tolerates many outliers: least squares, then votes of the neighbors. The last weighted problem is
-    solved and certified like any other: the certificate is about that problem, not about the loss, which has many local
-    minima.
+    from starts that stand many wrong edges: triangles (cycle-edge message passing), then votes of the neighbors. The
+    last weighted problem is solved and certified like any other: the certificate is about that problem, not about the
+    loss, which has many local minima.
 
     Parameters
     ----------
     loss
-        ``"auto"``: evidence or ``"geman_mcclure"``, by the rule above. ``"evidence"``: always that.
+        ``"auto"``: evidence or ``"adaptive"``, by the rule above. ``"evidence"``: always that. ``"adaptive"``,
         ``"geman_mcclure"`` and ``"truncated"`` give up edges that are far off; ``"huber"`` and ``"l1"`` only limit
-        their pull, which is enough if few edges are bad.
+        their pull, which is enough where few edges are bad. ``"adaptive"`` finds the shape of the loss, too, from the
+        residuals: best where the noise of good edges is not normal.
     scale
         Standard deviation in radians of a good edge of weight 1 (an edge of weight w: ``scale / sqrt(w)``). None:
         estimated.
@@ -44,8 +47,11 @@ class Robust:
         end. Implies evidence unless ``loss`` names something else, which then cannot use them.
     graduated
         Start with a wide loss and narrow it (graduated non-convexity); False goes to the final width at once.
+    start
+        ``"cemp"``: message passing on triangles, and least squares, whichever ends better. ``"least_squares"``: only
+        that. A ``start`` given to ``synchronize`` takes the place of both.
     max_rounds
-        Most rounds of reweighting in one fit.
+        Most rounds of reweighting from one start.
 
     Examples
     --------
@@ -55,15 +61,21 @@ class Robust:
     (0.97, True)
     """
 
-    loss: Literal["auto", "evidence", "geman_mcclure", "truncated", "huber", "l1"] = "auto"
+    loss: Literal["auto", "evidence", "adaptive", "geman_mcclure", "truncated", "huber", "l1"] = "auto"
     scale: float | None = None
     graduated: bool = True
+    start: Literal["cemp", "least_squares"] = "cemp"
     max_rounds: int = 60
     trusted: Any = None
 
     def __post_init__(self) -> None:
         if self.loss not in _LOSSES:
             raise InputError(f"loss must be one of {', '.join(map(repr, _LOSSES))}, but it is {self.loss!r}.")
+        if self.start not in _STARTS:
+            raise InputError(
+                f"start must be one of {', '.join(map(repr, _STARTS))}, but it is {self.start!r}. Phases to start from "
+                "go to synchronize(data, solver=ang.Robust(), start=phases)."
+            )
         if self.scale is not None:
             if not (_is_number(self.scale) and 0 <= self.scale <= _LARGEST_SCALE):
                 raise InputError(

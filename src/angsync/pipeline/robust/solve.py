@@ -24,9 +24,10 @@ from angsync.pipeline.robust.nodes_decided import with_loose_nodes
 from angsync.pipeline.robust.noise import is_mixed, judged, with_rounding
 from angsync.pipeline.robust.report import RobustReport, reweighted
 from angsync.pipeline.robust.resolution import FLOOR
-from angsync.pipeline.robust.reweighting import LOSSES, Fit, Solve, loss_efficiency, reweight
+from angsync.pipeline.robust.reweighting import Fit, Solve
 from angsync.pipeline.robust.search import search, search_in_time
 from angsync.pipeline.robust.settings import Robust, trusted_places
+from angsync.pipeline.robust.tuning import loss_efficiency
 from angsync.problem.intake import has_many_pairs, taken_in, translated
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators import SparseOperator, as_operator
@@ -36,7 +37,6 @@ from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock, Status, Stopping
 
 _ROUND = Stopping(tolerance=1e-8, max_iterations=30)  # one round of reweighting; the next one starts where it ended
-_ABSOLUTE_ROUNDS = 15  # of a fit that need not settle: its middle residual is compared with their root mean square
 _BOND_WEIGHT = 1e-2  # of a distrusted edge that alone holds a node or a piece: it fits exactly with any weight
 _INTERRUPTED = "Interrupted: these weights may not be the best, and whether they are credible was not judged."
 _BEYOND_NUMBERS = "Not judged: the weights span too many orders of magnitude for the evidence to be computed."
@@ -74,7 +74,7 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     by_evidence = takes(edges, settings)
     edges = edges.in_order() if by_evidence else edges
     trusted = trusted_edges(settings, len(measurements), edges)
-    decides: Any = "evidence" if by_evidence else "geman_mcclure" if settings.loss == "auto" else settings.loss
+    decides: Any = "evidence" if by_evidence else "adaptive" if settings.loss == "auto" else settings.loss
     settings = dataclasses.replace(settings, trusted=None, loss=decides)
     if edges.freedom == 0:
         report = _trusting(measurements, settings, _NO_CYCLES if len(edges) else _NOTHING, credible=None)
@@ -176,8 +176,7 @@ def _weighted(
         report = dataclasses.replace(report, credible=None, note=f"{_SPARSE} {report.note}".strip())
     elif credible:
         report = with_loose_nodes(report, measurements, edges, fit, clock)
-    # a scale that is too wide, if it was estimated: the remedy is to give it
-    if report.credible and settings.scale is None and _hides_errors(edges, fit, report, solver(edges), clock):
+    if report.credible and is_mixed(edges, fit.z, ~report.distrusted[edges.used]):
         warn_user(f"These phases are not credible: {_MIXED}", CorruptionWarning)
         report = dataclasses.replace(report, credible=False, note=f"{_MIXED} {report.note}".strip())
     kept.report, kept.z = report, fit.z
@@ -209,7 +208,7 @@ def _believed(
             return [kept.z]
         if not thoroughly:
             return [solve(np.ones(len(edges)), None)]
-        loss = dataclasses.replace(settings, loss="geman_mcclure")
+        loss = dataclasses.replace(settings, loss="adaptive")
         fit = search(edges, solve, loss, given=None, clock=clock, rng=call.seed.generator, kept=kept.fits)
         return [fit.z] if kept.z is None else [fit.z, kept.z]
 
@@ -248,19 +247,6 @@ def _believed(
     elif report.credible and weighing.doubt is not None and weighing.doubt.sentences:
         warn_user(report.note, CorruptionWarning)
     return report
-
-
-def _hides_errors(edges: Edges, fit: Fit, report: RobustReport, solve: Solve, clock: Clock) -> bool:
-    """Return True if the residuals of the trusted edges, at least absolute values, are of two kinds."""
-    trusted, scale = ~report.distrusted[edges.used], fit.noise.scale
-
-    def of_trusted(weights: NDArray[np.float64], z: NDArray | None) -> NDArray:
-        return solve(weights * trusted, z)
-
-    least = reweight(
-        edges, of_trusted, fit.z, LOSSES["l1"], first_width=None, scale=scale, max_rounds=_ABSOLUTE_ROUNDS, clock=clock
-    )
-    return is_mixed(edges, least.z, trusted)
 
 
 def _remaining(call: Call, clock: Clock) -> Stopping:

@@ -170,7 +170,7 @@ def test_a_mesh_with_many_wrong_ones_is_not_credible_and_wrong(side, turning):
 
 def test_a_loss_does_not_judge_sparse_graphs():
     data, *_ = trajectory(seed=2)
-    result = ang.synchronize(data, solver=ang.Robust("geman_mcclure"))
+    result = ang.synchronize(data, solver=ang.Robust("adaptive"))
     assert result.robust.credible is None
     assert "evidence" in result.robust.note
 
@@ -181,7 +181,7 @@ def test_which_way_is_taken():
     few, many = (Edges.of(ang.simulate.erdos_renyi(n, 10 / n, 0.1, rng=0).measurements) for n in (100, 200))
     for edges, settings, expected in (
         (sparse, ang.Robust(), True),
-        (sparse, ang.Robust("geman_mcclure"), False),
+        (sparse, ang.Robust("adaptive"), False),
         (dense, ang.Robust(), False),
         (few, ang.Robust(), True),
         (many, ang.Robust(), False),

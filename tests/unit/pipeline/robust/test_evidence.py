@@ -10,8 +10,9 @@ import angsync as ang
 from angsync.errors import CorruptionWarning
 from angsync.pipeline.robust.edges import Edges
 from angsync.pipeline.robust.evidence import bound_on_chance
+from angsync.pipeline.robust.losses import LOSSES
 from angsync.pipeline.robust.noise import Noise
-from angsync.pipeline.robust.reweighting import LOSSES, Fit, reweight
+from angsync.pipeline.robust.reweighting import Fit, reweight
 from angsync.solvers.stopping import Clock
 
 

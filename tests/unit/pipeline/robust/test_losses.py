@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from angsync.pipeline.robust.reweighting import LOSSES
+from angsync.pipeline.robust.losses import LOSSES
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -21,7 +21,7 @@ def test_the_weight_of_a_loss_is_its_slope_over_the_residual(name):
     np.testing.assert_allclose(slope, 2 * u * loss.weights(u, c) / c**2, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["geman_mcclure", "huber"])
+@pytest.mark.parametrize("name", ["adaptive", "geman_mcclure", "huber"])
 def test_the_slopes_of_psi(name):
     loss, c, step = LOSSES[name], 0.7, 1e-6
     u = np.array([0.05, 0.3, 0.6, 0.9, 2.0])

@@ -87,7 +87,7 @@ def test_edges_off_by_a_few_deviations_are_judged_by_the_law_of_small_errors():
     caught, scales = [], []
     for seed in range(3):
         data, _, wrong = off_by(7, seed)
-        report = ang.synchronize(data, solver=ang.Robust("geman_mcclure")).robust
+        report = ang.synchronize(data, solver=ang.Robust("adaptive")).robust
         caught.extend(report.distrusted[wrong])
         scales.append(report.scale / 4e-4)
         assert report.distrusted[~wrong].sum() <= 3  # of 600, of which 2e-4 are beyond 3.8 deviations
@@ -99,7 +99,7 @@ def test_edges_off_by_a_few_deviations_are_judged_by_the_law_of_small_errors():
 
 def test_a_given_scale_is_kept_and_uniform_errors_are_judged_as_ever():
     data, z, wrong = off_by(7, 0)
-    assert ang.synchronize(data, solver=ang.Robust("geman_mcclure", scale=5e-4)).robust.scale == pytest.approx(5e-4)
+    assert ang.synchronize(data, solver=ang.Robust("adaptive", scale=5e-4)).robust.scale == pytest.approx(5e-4)
     data, z, wrong = off_by(None, 0)
     noise = Noise(4e-4, 0.95, wrong.astype(float))
     found = judged(Edges.of(data), z, noise, np.where(wrong, 0.0, 1.0))

@@ -10,6 +10,7 @@ from angsync import Robust
 from angsync.kernels.time_limit import OutOfTime, until
 from angsync.pipeline.robust import search as module
 from angsync.pipeline.robust.edges import Edges
+from angsync.pipeline.robust.message_passing import edge_scores
 from angsync.pipeline.robust.noise import estimate_noise
 from angsync.solvers.stopping import Clock
 
@@ -54,8 +55,11 @@ def test_no_search_is_begun_that_could_not_end_in_time(limit, begun):
     assert (fit is not None) == begun
 
 
-def test_the_estimate_of_noise_looks_at_the_clock():
+def test_message_passing_and_the_estimate_of_noise_look_at_the_clock():
     problem = corrupted(good=0.9)
     edges = Edges.of(problem.measurements)
-    with until(Clock(0.0)), pytest.raises(OutOfTime):
-        estimate_noise(edges, problem.z, 0.5)
+    with until(Clock(0.0)):
+        with pytest.raises(OutOfTime):
+            edge_scores(edges, np.random.default_rng(0))
+        with pytest.raises(OutOfTime):
+            estimate_noise(edges, problem.z, 0.5)

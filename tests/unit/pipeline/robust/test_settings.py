@@ -13,6 +13,7 @@ from angsync.errors import InputError
     ("settings", "match"),
     [
         ({"loss": "l2"}, "loss must be one of"),
+        ({"start": "truth"}, "start must be one of"),
         ({"scale": -1.0}, "scale must be a number"),
         ({"scale": np.nan}, "scale must be a number"),
         ({"max_rounds": 0}, "max_rounds must be a whole number"),
